@@ -1,0 +1,1 @@
+//! Contract; its author fills it.

@@ -1,0 +1,11 @@
+//! Layer 2: keys of issuers. Owns key sets as immutable snapshots, their sources (file, inline, PEM, secret, remote),
+//! refresh and discovery: the only outbound network of the product. Knows no tokens and no policies.
+
+mod issuer_keys;
+mod key_set;
+#[cfg(feature = "fetch")]
+pub mod remote;
+pub mod source;
+
+pub use issuer_keys::{IssuerKeys, Refetch};
+pub use key_set::{Candidates, KeySet, KeySetReport, NoKey, VerifyingKey};

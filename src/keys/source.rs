@@ -1,0 +1,1 @@
+//! Where key sets come from. Contract; the author of `keys` fills it.

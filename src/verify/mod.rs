@@ -1,0 +1,17 @@
+//! Layer 3: the question "is this token, or this raw signature, good?". Owns [`Verdict`], [`Reason`] and [`Error`],
+//! and the path of a token through `jose`, `keys`, `policy` and a kernel. Knows no status codes and no sockets.
+//!
+//! Two answers, never mixed: a *verdict* is about the token, an *error* is about us. Every face fails closed on an
+//! error.
+
+mod reason;
+mod request;
+mod shard_verifier;
+mod verdict;
+mod verifier;
+
+pub use reason::{Error, Reason};
+pub use request::{SignatureKey, SignatureRequest, TokenRequest};
+pub use shard_verifier::{Observation, Observe, ShardVerifier};
+pub use verdict::{Accepted, Place, Rejection, SignatureVerdict, Verdict};
+pub use verifier::{IssuerEntry, Verifier, VerifierOptions};

@@ -1,0 +1,94 @@
+//! The closed lists of reasons (about the token) and errors (about us).
+
+/// Why a token or signature was rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reason {
+    /// No token was given.
+    TokenMissing,
+    /// The token is longer than the limit.
+    TokenTooLarge,
+    /// The decoded header is longer than the limit.
+    HeaderTooLarge,
+    /// The decoded payload is longer than the limit.
+    PayloadTooLarge,
+    /// Not three segments.
+    TokenMalformed,
+    /// JWS JSON serialization.
+    JsonSerializationUnsupported,
+    /// Encrypted token.
+    JweUnsupported,
+    /// Token inside a token.
+    NestedTokenUnsupported,
+    /// A segment is not strict base64url.
+    Base64Invalid,
+    /// The header is not a strict JOSE header.
+    HeaderInvalid,
+    /// The payload is not a strict claims set.
+    ClaimsInvalid,
+    /// `crit` names something we do not implement, or is ill-formed.
+    CriticalHeaderUnsupported,
+    /// `b64` in a JWT.
+    UnencodedPayloadUnsupported,
+    /// `alg` is nothing we implement; `none` is one of those.
+    AlgorithmUnsupported,
+    /// `alg` is not allowed by the issuer's policy.
+    AlgorithmNotAllowed,
+    /// `alg` is not the key's.
+    AlgorithmMismatch,
+    /// `typ` is not the expected one.
+    TypeMismatch,
+    /// `iss` is absent.
+    IssuerMissing,
+    /// `iss` is none we know.
+    IssuerUnknown,
+    /// `iss` is not the expected one.
+    IssuerMismatch,
+    /// `kid` is not in the issuer's key set.
+    UnknownKeyId,
+    /// No `kid`, and no key fits the algorithm.
+    NoMatchingKey,
+    /// No `kid`, and more keys fit than are tried.
+    TooManyMatchingKeys,
+    /// A key given by value is not one we verify with.
+    KeyInvalid,
+    /// The signature is not good: wrong length, out of range or not by the key; which of these is not told.
+    SignatureInvalid,
+    /// A NumericDate is not a number in range.
+    NumericDateInvalid,
+    /// `exp` is absent and required.
+    ExpiryMissing,
+    /// Expired.
+    Expired,
+    /// `nbf` is in the future.
+    NotYetValid,
+    /// `iat` is in the future.
+    IssuedInFuture,
+    /// Longer than the maximum lifetime.
+    LifetimeTooLong,
+    /// `aud` is absent and required.
+    AudienceMissing,
+    /// No audience of ours.
+    AudienceMismatch,
+    /// A required claim is absent.
+    ClaimMissing,
+}
+
+/// Why we could not answer. Never a statement about the token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
+pub enum Error {
+    /// A bound was reached; try again shortly.
+    #[error("overloaded, try again shortly")]
+    Overloaded,
+    /// The issuer's keys have never been loaded, or are older than the hard limit.
+    #[error("the issuer's keys are not available")]
+    KeysUnavailable,
+    /// The caller's deadline passed before the check ran.
+    #[error("the deadline passed before the check ran")]
+    DeadlineExceeded,
+    /// The service is draining.
+    #[error("shutting down")]
+    ShuttingDown,
+    /// A fault of ours.
+    #[error("internal error")]
+    Internal,
+}

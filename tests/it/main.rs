@@ -1,0 +1,25 @@
+//! Integration tests: one binary, for faster links and shared helpers.
+mod support;
+
+mod conformance;
+mod differential;
+mod engine;
+mod jose;
+mod kernel;
+mod keys;
+mod policy;
+mod tidy;
+mod verify;
+
+#[cfg(feature = "server")]
+mod admin;
+#[cfg(feature = "server")]
+mod cli;
+#[cfg(feature = "server")]
+mod config;
+#[cfg(feature = "server")]
+mod grpc;
+#[cfg(feature = "server")]
+mod http;
+#[cfg(feature = "server")]
+mod interop;

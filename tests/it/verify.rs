@@ -1,0 +1,1 @@
+//! Its author fills it.
