@@ -73,6 +73,46 @@ pub enum Reason {
     ClaimMissing,
 }
 
+impl Reason {
+    /// Every reason, in declaration order.
+    pub const ALL: [Self; 34] = [
+        Self::TokenMissing,
+        Self::TokenTooLarge,
+        Self::HeaderTooLarge,
+        Self::PayloadTooLarge,
+        Self::TokenMalformed,
+        Self::JsonSerializationUnsupported,
+        Self::JweUnsupported,
+        Self::NestedTokenUnsupported,
+        Self::Base64Invalid,
+        Self::HeaderInvalid,
+        Self::ClaimsInvalid,
+        Self::CriticalHeaderUnsupported,
+        Self::UnencodedPayloadUnsupported,
+        Self::AlgorithmUnsupported,
+        Self::AlgorithmNotAllowed,
+        Self::AlgorithmMismatch,
+        Self::TypeMismatch,
+        Self::IssuerMissing,
+        Self::IssuerUnknown,
+        Self::IssuerMismatch,
+        Self::UnknownKeyId,
+        Self::NoMatchingKey,
+        Self::TooManyMatchingKeys,
+        Self::KeyInvalid,
+        Self::SignatureInvalid,
+        Self::NumericDateInvalid,
+        Self::ExpiryMissing,
+        Self::Expired,
+        Self::NotYetValid,
+        Self::IssuedInFuture,
+        Self::LifetimeTooLong,
+        Self::AudienceMissing,
+        Self::AudienceMismatch,
+        Self::ClaimMissing,
+    ];
+}
+
 /// Why we could not answer. Never a statement about the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
 pub enum Error {
@@ -91,4 +131,10 @@ pub enum Error {
     /// A fault of ours.
     #[error("internal error")]
     Internal,
+}
+
+impl Error {
+    /// Every error, in declaration order.
+    pub const ALL: [Self; 5] =
+        [Self::Overloaded, Self::KeysUnavailable, Self::DeadlineExceeded, Self::ShuttingDown, Self::Internal];
 }
