@@ -162,11 +162,7 @@ impl PreparedKey {
             Self::EcdsaP384(_) => 96,
             Self::EcdsaP521(_) => 132,
             Self::Rsa(key) => key.modulus_len(),
-            Self::Hmac(_) => match scheme {
-                Scheme::HmacSha256 => 32,
-                Scheme::HmacSha384 => 48,
-                _ => 64,
-            },
+            Self::Hmac(_) => hmac::tag_len(scheme),
         })
     }
 }

@@ -9,6 +9,7 @@
 //! benchmark rows and metric labels walk the registry.
 
 pub mod cpu;
+mod ecdsa;
 pub mod ecdsa_p256;
 pub mod ecdsa_p384;
 pub mod ecdsa_p521;
