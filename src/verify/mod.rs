@@ -4,12 +4,18 @@
 //! Two answers, never mixed: a *verdict* is about the token, an *error* is about us. Every face fails closed on an
 //! error.
 
+mod explain;
+mod lanes;
+mod path;
 mod reason;
+mod refusal;
 mod request;
 mod shard_verifier;
+mod step;
 mod verdict;
 mod verifier;
 
+pub use explain::{ExplainStep, Explanation, StepStatus};
 pub use reason::{Error, Reason};
 pub use request::{SignatureKey, SignatureRequest, TokenRequest};
 pub use shard_verifier::{Observation, Observe, ShardVerifier};

@@ -1,14 +1,20 @@
 //! The path of a token on a shard: the same steps, with the kernel run by the engine and unknown key ids parked.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use arrayvec::ArrayVec;
 
+use super::lanes::Check;
+use super::path::{self, Payload, Pending, Progress};
+use super::step::Stop;
 use super::{Error, Reason, SignatureRequest, SignatureVerdict, TokenRequest, Verdict, Verifier};
-use crate::engine::Shard;
+use crate::engine::{Outcome, Shard, Submission};
 use crate::jose::Algorithm;
+use crate::kernel::GROUP_WIDTH;
 
 /// What metrics learn of one answered check.
 #[derive(Clone, Copy, Debug)]
@@ -32,14 +38,39 @@ pub trait Observe {
 }
 
 /// Verifies on one shard. Cheap to clone, bound to its thread.
+///
+/// Every answered check is observed exactly once, also when it never reached a kernel. Dropping a future that has not
+/// answered harms nothing: its jobs run to their end unread, and nothing is observed.
 #[derive(Clone)]
 pub struct ShardVerifier {
-    _private: Rc<()>,
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    verifier: Arc<ArcSwap<Verifier>>,
+    shard: Shard,
+    observe: Rc<dyn Observe>,
+    parking: Parking,
+}
+
+/// Tokens that wait for a refetch of their issuer's keys.
+#[cfg_attr(not(feature = "fetch"), allow(dead_code, reason = "waiting needs the timers of feature fetch"))]
+struct Parking {
+    wait: Duration,
+    parked: Cell<usize>,
+    parked_max: usize,
+}
+
+impl std::fmt::Debug for ShardVerifier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShardVerifier").field("parked", &self.inner.parking.parked.get()).finish_non_exhaustive()
+    }
 }
 
 impl ShardVerifier {
     /// `verifier` is loaded once a check, so that a reload takes effect between checks. `unknown_key_wait` bounds how
     /// long a token with a new `kid` waits for a refetch; zero means not at all. `parked_max` bounds how many wait.
+    /// Waiting needs a tokio runtime and feature `fetch`, without which no source can refetch.
     #[must_use]
     pub fn new(
         verifier: Arc<ArcSwap<Verifier>>,
@@ -48,7 +79,14 @@ impl ShardVerifier {
         unknown_key_wait: Duration,
         parked_max: usize,
     ) -> Self {
-        todo!()
+        let parking = Parking { wait: unknown_key_wait, parked: Cell::new(0), parked_max };
+        Self { inner: Rc::new(Inner { verifier, shard, observe, parking }) }
+    }
+
+    /// How many tokens wait for a refetch now.
+    #[must_use]
+    pub fn parked(&self) -> usize {
+        self.inner.parking.parked.get()
     }
 
     /// Verifies one token.
@@ -56,7 +94,17 @@ impl ShardVerifier {
     /// # Errors
     /// If the question cannot be answered.
     pub async fn verify(&self, request: TokenRequest) -> Result<Verdict, Error> {
-        todo!()
+        let start = Instant::now();
+        let verifier = self.inner.verifier.load_full();
+        let mut progress = Progress::default();
+        let answer = self.token(&verifier, &request, start, &mut progress).await;
+        let outcome = match &answer {
+            Ok(Verdict::Accepted(_)) => Ok(None),
+            Ok(Verdict::Rejected(rejection)) => Ok(Some(rejection.reason)),
+            Err(error) => Err(*error),
+        };
+        self.report(&progress, outcome, start, false);
+        answer
     }
 
     /// Verifies one raw signature.
@@ -64,6 +112,129 @@ impl ShardVerifier {
     /// # Errors
     /// If the question cannot be answered.
     pub async fn verify_signature(&self, request: SignatureRequest) -> Result<SignatureVerdict, Error> {
-        todo!()
+        let start = Instant::now();
+        let verifier = self.inner.verifier.load_full();
+        let mut progress = Progress::default();
+        let answer = match verifier.begin_signature(&request, start, &mut progress) {
+            Ok(check) => self.run(&check, request.deadline).await.map(path::finish_signature),
+            Err(stop) => path::signature_verdict(stop),
+        };
+        let outcome = match &answer {
+            Ok(SignatureVerdict::Accepted) => Ok(None),
+            Ok(SignatureVerdict::Rejected(rejection)) => Ok(Some(rejection.reason)),
+            Err(error) => Err(*error),
+        };
+        self.report(&progress, outcome, start, true);
+        answer
+    }
+
+    async fn token<'v>(
+        &self,
+        verifier: &'v Verifier,
+        request: &TokenRequest,
+        start: Instant,
+        progress: &mut Progress<'v>,
+    ) -> Result<Verdict, Error> {
+        let pending = match self.begin(verifier, request, start, progress).await {
+            Ok(pending) => pending,
+            Err(stop) => return path::verdict(stop),
+        };
+        let verified = self.run(&pending.check, request.deadline).await?;
+        let finished = verifier.finish(pending, verified, request, Payload::Claims);
+        finished.map_or_else(path::verdict, |accepted| Ok(Verdict::Accepted(accepted)))
+    }
+
+    /// Begins a token; if its `kid` is unknown and the issuer's source is fetching, waits and begins it once more.
+    async fn begin<'v>(
+        &self,
+        verifier: &'v Verifier,
+        request: &TokenRequest,
+        start: Instant,
+        progress: &mut Progress<'v>,
+    ) -> Result<Pending<'v>, Stop> {
+        let begun = verifier.begin(request, start, Payload::Claims, progress);
+        #[cfg(feature = "fetch")]
+        if let Err(stop) = &begun
+            && stop.answer.as_ref().is_ok_and(|rejection| rejection.reason == Reason::UnknownKeyId)
+            && self.wait_for_key(request.deadline, start, progress).await
+        {
+            return verifier.begin(request, Instant::now(), Payload::Claims, progress);
+        }
+        begun
+    }
+
+    /// Waits for the refetch that an unknown `kid` causes. False if there is none, or no room to wait.
+    #[cfg(feature = "fetch")]
+    async fn wait_for_key(&self, deadline: Option<Instant>, start: Instant, progress: &Progress<'_>) -> bool {
+        let parking = &self.inner.parking;
+        let left = deadline.map_or(parking.wait, |deadline| deadline.saturating_duration_since(start));
+        let wait = parking.wait.min(left);
+        let (Some(issuer), Some(header)) = (progress.issuer, &progress.header) else { return false };
+        let Some(key_id) = header.key_id.as_deref() else { return false };
+        // The source learns of the key id even if nobody may wait: a later token with it finds the key.
+        let Some(refetch) = issuer.keys.unknown_key_id(key_id, start) else { return false };
+        if wait.is_zero() || parking.parked.get() >= parking.parked_max {
+            return false;
+        }
+        let _place = parking.enter();
+        // Fetched or timed out, the set is looked at once more: another task may have published it meanwhile.
+        let _ = tokio::time::timeout(wait, refetch.finished()).await;
+        true
+    }
+
+    /// The engine's answer: the first candidate whose signature is good, if one is.
+    async fn run(&self, check: &Check, deadline: Option<Instant>) -> Result<Option<usize>, Error> {
+        let mut tickets = ArrayVec::<_, GROUP_WIDTH>::new();
+        for candidate in &check.candidates {
+            let submission = Submission {
+                scheme: check.scheme,
+                key: &candidate.prepared,
+                message: check.message.clone(),
+                signature: &check.signature,
+                deadline,
+            };
+            // Jobs of this token that were taken before the refusal run unread.
+            tickets.push(self.inner.shard.submit(&submission).map_err(|_overloaded| Error::Overloaded)?);
+        }
+        let mut verified = None;
+        let mut too_late = false;
+        for (place, ticket) in tickets.into_iter().enumerate() {
+            match ticket.await {
+                Outcome::Good => verified = verified.or(Some(place)),
+                Outcome::Bad => {}
+                Outcome::DeadlineExceeded => too_late = true,
+            }
+        }
+        // One good candidate answers the question; without one, a candidate that was not tried leaves it open.
+        if verified.is_none() && too_late { Err(Error::DeadlineExceeded) } else { Ok(verified) }
+    }
+
+    fn report(&self, progress: &Progress<'_>, outcome: Result<Option<Reason>, Error>, start: Instant, raw: bool) {
+        self.inner.observe.observe(&Observation {
+            issuer_name: progress.issuer.map_or("", |issuer| &issuer.name),
+            algorithm: progress.algorithm(),
+            outcome,
+            elapsed: start.elapsed(),
+            raw,
+        });
+    }
+}
+
+#[cfg(feature = "fetch")]
+impl Parking {
+    fn enter(&self) -> Parked<'_> {
+        self.parked.set(self.parked.get() + 1);
+        Parked(self)
+    }
+}
+
+/// A place among the waiting; given back however the wait ends.
+#[cfg(feature = "fetch")]
+struct Parked<'a>(&'a Parking);
+
+#[cfg(feature = "fetch")]
+impl Drop for Parked<'_> {
+    fn drop(&mut self) {
+        self.0.parked.set(self.0.parked.get() - 1);
     }
 }
