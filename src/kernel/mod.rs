@@ -17,6 +17,7 @@ pub mod ecdsa_secp256k1;
 pub mod ed25519;
 pub mod hmac;
 mod key;
+mod known_answers;
 mod registry;
 pub mod rsa;
 mod scheme;

@@ -110,6 +110,11 @@ impl KernelTable {
         self.chosen[scheme.index()] = Selection { backend: "null", kernel, forced: true };
     }
 
+    /// Takes another choice for a scheme after the self-test refused the first.
+    pub(super) fn set(&mut self, scheme: Scheme, selection: Selection) {
+        self.chosen[scheme.index()] = selection;
+    }
+
     fn force(&mut self, name: &str) -> Result<(), SelectError> {
         let (scheme_part, backend) = name.rsplit_once('/').map_or((None, name), |(s, b)| (Some(s), b));
         let mut found = false;
