@@ -49,7 +49,7 @@ pub enum MalformedKind {
     NotCompact,
     /// JWS JSON serialization (starts with `{`).
     JsonSerialization,
-    /// Five segments, or a header with `enc`: a JWE.
+    /// Five segments, or a header with `enc` or `zip`: a JWE.
     Jwe,
     /// `cty` says the payload is itself a JWT.
     Nested,
@@ -71,9 +71,9 @@ pub enum MalformedKind {
     AlgorithmUnknown,
     /// `crit` is ill-formed or names an extension that is not understood.
     Critical,
-    /// `b64` is present: never in a JWT (RFC 7797 section 7).
+    /// `b64` is false: never in a JWT (RFC 7797 section 7).
     UnencodedPayload,
-    /// A NumericDate is not a JSON number within years 0 to 9999.
+    /// A NumericDate is not a JSON number in the range of [`NumericDate`](super::NumericDate).
     NumericDate,
 }
 

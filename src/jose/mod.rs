@@ -13,11 +13,14 @@ pub mod json;
 pub mod jwk;
 mod limits;
 mod malformed;
+pub mod media_type;
+mod numeric_date;
 
 pub use algorithm::Algorithm;
-pub use claims::{Audience, Claims, NumericDate};
+pub use claims::{Audience, Claims};
 pub use compact::Compact;
 pub use header::Header;
 pub use jwk::{Jwk, JwkMaterial, JwkSet, SkippedKey};
 pub use limits::Limits;
 pub use malformed::{Malformed, MalformedKind, Segment};
+pub use numeric_date::NumericDate;

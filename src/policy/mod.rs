@@ -1,6 +1,6 @@
 //! Layer 2: what an issuer's tokens must satisfy. Pure; time is an argument. Knows no keys and no network.
 
-use crate::jose::{Algorithm, Claims, Header};
+use crate::jose::{Algorithm, Claims, Header, NumericDate, media_type};
 
 /// Policy of one issuer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Policy {
     pub issuer: Option<String>,
     /// Algorithms allowed; empty means every algorithm the keys fit.
     pub algorithms: Vec<Algorithm>,
-    /// At least one must be in `aud`. Empty means: `aud` is not looked at.
+    /// At least one must be in `aud`, exactly. Empty means: `aud` is not looked at.
     pub audiences: Vec<String>,
     /// Claims that must be present (and not JSON null).
     pub required_claims: Vec<String>,
@@ -21,7 +21,8 @@ pub struct Policy {
     pub leeway_s: u64,
     /// Whether `exp` must be present. Default true.
     pub require_expiry: bool,
-    /// Longest accepted `exp - iat` (or `exp - now` without `iat`) in seconds.
+    /// Longest accepted `exp - iat` (or `exp - now` without `iat`) in seconds; a token without `exp` is then refused
+    /// too. Leeway does not lengthen it.
     pub max_lifetime_s: Option<u64>,
 }
 
@@ -75,7 +76,14 @@ impl Policy {
     /// # Errors
     /// The first violation in declaration order.
     pub fn judge_header(&self, header: &Header) -> Result<(), Violation> {
-        todo!()
+        if !self.algorithms.is_empty() && !self.algorithms.contains(&header.algorithm) {
+            return Err(Violation::AlgorithmNotAllowed);
+        }
+        let has_type = |typ: &str| self.types.iter().any(|wanted| media_type::equal(wanted, typ));
+        if !self.types.is_empty() && !header.typ.as_deref().is_some_and(has_type) {
+            return Err(Violation::TypeMismatch);
+        }
+        Ok(())
     }
 
     /// The claims, at `now` (seconds since 1970). Call only with a good signature.
@@ -83,6 +91,71 @@ impl Policy {
     /// # Errors
     /// The first violation in declaration order.
     pub fn judge_claims(&self, claims: &Claims<'_>, now: i64) -> Result<(), Violation> {
-        todo!()
+        self.judge_issuer(claims)?;
+        self.judge_times(claims, now)?;
+        self.judge_audience(claims)?;
+        match self.required_claims.iter().find(|name| claims.get(name).is_none_or(|value| value == "null")) {
+            Some(name) => Err(Violation::ClaimMissing(name.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// An empty `iss` matches nothing, not even an empty setting.
+    fn judge_issuer(&self, claims: &Claims<'_>) -> Result<(), Violation> {
+        let Some(expected) = &self.issuer else {
+            return Ok(());
+        };
+        let Some(issuer) = &claims.issuer else {
+            return Err(Violation::IssuerMissing);
+        };
+        if issuer.is_empty() || issuer != expected {
+            return Err(Violation::IssuerMismatch);
+        }
+        Ok(())
+    }
+
+    /// Everything is in nanoseconds and 128 bits: no 64-bit time, leeway or sum of them comes near an overflow.
+    fn judge_times(&self, claims: &Claims<'_>, now: i64) -> Result<(), Violation> {
+        let now = i128::from(now) * NANOS;
+        let leeway = i128::from(self.leeway_s) * NANOS;
+        let expires_at = claims.expires_at.map(NumericDate::as_nanos);
+        let issued_at = claims.issued_at.map(NumericDate::as_nanos);
+
+        match expires_at {
+            None if self.require_expiry => return Err(Violation::ExpiryMissing),
+            Some(expires_at) if now >= expires_at + leeway => return Err(Violation::Expired),
+            _ => {}
+        }
+        if claims.not_before.is_some_and(|not_before| now + leeway < not_before.as_nanos()) {
+            return Err(Violation::NotYetValid);
+        }
+        if issued_at.is_some_and(|issued_at| now + leeway < issued_at) {
+            return Err(Violation::IssuedInFuture);
+        }
+        if let Some(max) = self.max_lifetime_s {
+            // A token without expiry lives for ever.
+            let is_short = |expires_at| expires_at - issued_at.unwrap_or(now) <= i128::from(max) * NANOS;
+            if !expires_at.is_some_and(is_short) {
+                return Err(Violation::LifetimeTooLong);
+            }
+        }
+        Ok(())
+    }
+
+    /// An empty string in `aud` matches nothing, not even an empty setting.
+    fn judge_audience(&self, claims: &Claims<'_>) -> Result<(), Violation> {
+        if self.audiences.is_empty() {
+            return Ok(());
+        }
+        let Some(audience) = &claims.audience else {
+            return Err(Violation::AudienceMissing);
+        };
+        if !self.audiences.iter().any(|ours| !ours.is_empty() && audience.contains(ours)) {
+            return Err(Violation::AudienceMismatch);
+        }
+        Ok(())
     }
 }
+
+/// Nanoseconds in a second.
+const NANOS: i128 = 1_000_000_000;
