@@ -3,9 +3,15 @@
 
 mod issuer_keys;
 mod key_set;
+mod pem;
+pub mod prepare;
+mod refetch;
 #[cfg(feature = "fetch")]
 pub mod remote;
 pub mod source;
+#[cfg(feature = "server")]
+pub mod watch;
 
-pub use issuer_keys::{IssuerKeys, Refetch};
+pub use issuer_keys::{IssuerKeys, KeyStatus};
 pub use key_set::{Candidates, KeySet, KeySetReport, NoKey, VerifyingKey};
+pub use refetch::{Refetch, RefetchLimits};

@@ -1,1 +1,1 @@
-//! Remote JWKS and OIDC discovery. Contract; the author of `keys` fills it.
+//! Remote JWKS and OIDC discovery.

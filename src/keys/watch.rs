@@ -1,0 +1,1 @@
+//! Reloads local sources when their files change.
