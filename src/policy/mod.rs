@@ -76,7 +76,7 @@ impl Policy {
     /// # Errors
     /// The first violation in declaration order.
     pub fn judge_header(&self, header: &Header) -> Result<(), Violation> {
-        if !self.algorithms.is_empty() && !self.algorithms.contains(&header.algorithm) {
+        if !self.allows(header.algorithm) {
             return Err(Violation::AlgorithmNotAllowed);
         }
         let has_type = |typ: &str| self.types.iter().any(|wanted| media_type::equal(wanted, typ));
@@ -84,6 +84,12 @@ impl Policy {
             return Err(Violation::TypeMismatch);
         }
         Ok(())
+    }
+
+    /// Whether `algorithm` is allowed. `EdDSA` and `Ed25519` are two names of one check: either allows both.
+    #[must_use]
+    pub fn allows(&self, algorithm: Algorithm) -> bool {
+        self.algorithms.is_empty() || self.algorithms.iter().any(|allowed| allowed.scheme() == algorithm.scheme())
     }
 
     /// The claims, at `now` (seconds since 1970). Call only with a good signature.

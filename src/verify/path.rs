@@ -13,6 +13,7 @@ use super::{Accepted, Error, IssuerEntry, Reason, Rejection, SignatureKey, Signa
 use super::{SignatureVerdict, Verdict, refusal};
 use crate::jose::{Algorithm, Claims, Header, Malformed, MalformedKind, Segment, base64url, claims, compact, header};
 use crate::keys::{IssuerKeys, NoKey};
+use crate::policy::Violation;
 
 /// What the payload has to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,9 +155,8 @@ impl Verifier {
                 if let Some(header) = &mut progress.header {
                     header.key_id = Some(key_id.clone());
                 }
-                let allowed = &issuer.policy.algorithms;
-                if !allowed.is_empty() && !allowed.iter().any(|allowed| allowed.scheme() == algorithm.scheme()) {
-                    return Err(refusal::violation(&crate::policy::Violation::AlgorithmNotAllowed));
+                if !issuer.policy.allows(algorithm) {
+                    return Err(refusal::violation(&Violation::AlgorithmNotAllowed));
                 }
                 Candidates::Many(self.candidates(&issuer.keys, algorithm, Some(key_id), wall)?.into_iter())
             }
@@ -295,7 +295,8 @@ fn decode(token: &Bytes, limits: &crate::jose::Limits) -> Result<Decoded, Stop> 
 fn judge_requested_audience(claims: &Claims<'_>, requested: Option<&str>) -> Result<(), Stop> {
     let Some(requested) = requested else { return Ok(()) };
     let (reason, detail) = match &claims.audience {
-        Some(audience) if audience.contains(requested) => return Ok(()),
+        // An empty string names no audience, not even an empty one.
+        Some(audience) if !requested.is_empty() && audience.contains(requested) => return Ok(()),
         Some(_) => (Reason::AudienceMismatch, "The token's \"aud\" does not hold the audience that the call asks for."),
         None => (Reason::AudienceMissing, "The token has no \"aud\", and the call asks for an audience."),
     };

@@ -82,7 +82,7 @@ fn describe(malformed: &Malformed) -> (Reason, &'static str) {
             "The header's \"crit\" is ill-formed or names an extension that is not understood.",
         ),
         MalformedKind::UnencodedPayload => {
-            (Reason::UnencodedPayloadUnsupported, "The header has \"b64\", which a JWT must not use.")
+            (Reason::UnencodedPayloadUnsupported, "The header sets \"b64\" to false, which a JWT must not do.")
         }
         MalformedKind::NumericDate => {
             (Reason::NumericDateInvalid, "A date claim is not a JSON number within the years 0 to 9999.")
