@@ -1,1 +1,0 @@
-//! Remote JWKS and OIDC discovery.
