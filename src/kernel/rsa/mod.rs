@@ -34,7 +34,7 @@ pub struct PublicKey {
     exponent: Box<[u8]>,
     /// One a padding and hash, as the library ties them to the parsed key. A key is mostly pinned to one of them, so
     /// the others are parsed if a first signature asks for them.
-    parsed: [OnceLock<Option<ParsedPublicKey>>; Padding::COUNT],
+    parsed: Box<[OnceLock<Option<ParsedPublicKey>>; Padding::COUNT]>,
 }
 
 impl PublicKey {

@@ -1,1 +1,5 @@
 //! Shared helpers.
+
+pub mod cases;
+pub mod faulty_kernels;
+pub mod random;
