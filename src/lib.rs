@@ -24,6 +24,8 @@ pub mod app;
 #[cfg(feature = "server")]
 pub mod config;
 #[cfg(feature = "server")]
+pub mod faces;
+#[cfg(feature = "server")]
 pub mod grpc;
 #[cfg(feature = "server")]
 pub mod http;

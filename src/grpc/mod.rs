@@ -1,1 +1,50 @@
-//! Contract; its author fills it.
+//! Layer 4: the gRPC face. Owns the protobuf messages, their mapping from and to `verify`, and the services
+//! `verilane.v1.Verifier`, health and reflection. Knows no cryptography; status codes come from [`crate::api`].
+
+mod convert;
+mod health;
+mod service;
+mod stream;
+
+/// Messages and service traits generated from `proto/verilane/v1/verilane.proto`.
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, clippy::nursery, reason = "generated")]
+pub mod proto {
+    tonic::include_proto!("verilane.v1");
+}
+
+/// Descriptors of the service, for reflection.
+pub static FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/verilane.v1.bin"));
+
+pub use health::ServingState;
+
+use axum::Router;
+use tonic::service::Routes;
+
+use crate::faces::ShardState;
+use proto::verifier_server::VerifierServer;
+
+/// The gRPC services on one shard as routes, to be merged with the HTTP face's: paths never meet. Call it on the
+/// shard's thread and serve it there. `serving` is shared by all shards.
+///
+/// # Errors
+/// If the descriptors cannot be read, which only a broken build brings about.
+pub fn router(state: ShardState, serving: &ServingState) -> Result<Router, tonic_reflection::server::Error> {
+    let settings = state.settings();
+    // Batches may be larger than anything else; a message's size is checked before it is read.
+    let decode_max = settings.batch_bytes_max.max(settings.signature_body_bytes_max);
+    let drain = state.drain().clone();
+    let verifier = VerifierServer::new(service::Service::new(state))
+        .max_decoding_message_size(decode_max)
+        .max_encoding_message_size(usize::MAX);
+    let reflection = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    let routes = Routes::new(verifier)
+        .add_service(serving.service(drain))
+        .add_service(reflection().build_v1()?)
+        .add_service(reflection().build_v1alpha()?);
+    // The fallback for unknown gRPC services must not stand in the way of the HTTP face's own.
+    Ok(routes.into_axum_router().reset_fallback())
+}

@@ -1,1 +1,93 @@
-//! Contract; its author fills it.
+//! Layer 4: the HTTP face. Owns routes, request bodies, problem details, the OpenAPI document and the loop of one
+//! connection, which gRPC shares. Knows no cryptography and decides nothing about a token; status codes come from
+//! [`crate::api`].
+//!
+//! Everything of a shard stays on the shard's thread. axum and tonic want `Send` futures, so state, futures and streams
+//! are wrapped in [`SendWrapper`], which panics rather than let another thread touch them.
+
+mod answers;
+mod batch;
+mod body;
+mod connection;
+mod items;
+mod lines;
+mod openapi;
+mod problem;
+mod verify;
+
+pub use connection::{ConnectionSettings, serve_connection};
+pub use problem::Problem;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get, post};
+use send_wrapper::SendWrapper;
+
+use crate::api::RequestFault;
+use crate::faces::ShardState;
+
+/// State as axum takes it.
+type LocalState = SendWrapper<ShardState>;
+
+/// The routes of the HTTP face on one shard. Call it on the shard's thread and serve it there.
+#[must_use]
+pub fn router(state: ShardState) -> Router {
+    Router::new()
+        .route("/v1/verify", only_post(post(verify_handler)))
+        .route("/v1/verify:batch", only_post(post(verify_batch_handler)))
+        .route("/v1/signatures:verify", only_post(post(signature_handler)))
+        .route("/v1/signatures:batch", only_post(post(signature_batch_handler)))
+        .route("/openapi.json", get(openapi::document).fallback(|| method_not_allowed("GET, HEAD")))
+        .fallback(not_found)
+        .with_state(SendWrapper::new(state))
+        .layer(middleware::from_fn(echo_request_id))
+}
+
+fn only_post(route: MethodRouter<LocalState>) -> MethodRouter<LocalState> {
+    route.fallback(|| method_not_allowed("POST"))
+}
+
+async fn verify_handler(State(state): State<LocalState>, request: Request) -> Response {
+    SendWrapper::new(async move { verify::token(state.take(), request).await }).await
+}
+
+async fn signature_handler(State(state): State<LocalState>, request: Request) -> Response {
+    SendWrapper::new(async move { verify::signature(state.take(), request).await }).await
+}
+
+async fn verify_batch_handler(State(state): State<LocalState>, request: Request) -> Response {
+    SendWrapper::new(async move { batch::tokens(state.take(), request).await }).await
+}
+
+async fn signature_batch_handler(State(state): State<LocalState>, request: Request) -> Response {
+    SendWrapper::new(async move { batch::signatures(state.take(), request).await }).await
+}
+
+async fn not_found() -> Response {
+    Problem::fault(RequestFault::NotFound, "The operations are listed at /openapi.json.").into_response()
+}
+
+async fn method_not_allowed(allow: &'static str) -> Response {
+    let problem = Problem::fault(RequestFault::MethodNotAllowed, format!("This path takes {allow}."));
+    ([(header::ALLOW, allow)], problem).into_response()
+}
+
+static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Returns the caller's `x-request-id` with the answer, so that a caller can connect the two. Nothing is made up, and
+/// a value that is too long or no plain text is not returned.
+async fn echo_request_id(request: Request, next: Next) -> Response {
+    let id = request.headers().get(&REQUEST_ID).filter(|id| is_plain(id)).cloned();
+    let mut response = next.run(request).await;
+    if let Some(id) = id {
+        response.headers_mut().insert(REQUEST_ID.clone(), id);
+    }
+    response
+}
+
+fn is_plain(id: &HeaderValue) -> bool {
+    id.len() <= 128 && id.as_bytes().iter().all(u8::is_ascii_graphic)
+}

@@ -1,0 +1,100 @@
+//! What every handler of one shard works with.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::{Drain, FaceSettings, SignatureSpec};
+use crate::verify::{Error, Reason, Rejection, ShardVerifier, SignatureVerdict, TokenRequest, Verdict};
+
+/// The state of the faces on one shard. Cheap to clone, bound to its thread.
+#[derive(Clone)]
+pub struct ShardState(Rc<Inner>);
+
+struct Inner {
+    verifier: ShardVerifier,
+    settings: Arc<FaceSettings>,
+    drain: Drain,
+    bulk: Semaphore,
+}
+
+impl ShardState {
+    /// State for one shard.
+    #[must_use]
+    pub fn new(verifier: ShardVerifier, settings: Arc<FaceSettings>, drain: Drain) -> Self {
+        let bulk = Semaphore::new(settings.bulk_in_flight_max.clamp(1, Semaphore::MAX_PERMITS));
+        Self(Rc::new(Inner { verifier, settings, drain, bulk }))
+    }
+
+    /// Bounds and times.
+    #[must_use]
+    pub fn settings(&self) -> &FaceSettings {
+        &self.0.settings
+    }
+
+    /// The drain signal.
+    #[must_use]
+    pub fn drain(&self) -> &Drain {
+        &self.0.drain
+    }
+
+    /// When a check that arrives now must be done: after what the caller allows, and never later than the setting.
+    #[must_use]
+    pub fn deadline(&self, asked: Option<Duration>) -> Option<Instant> {
+        let own = self.0.settings.request_timeout;
+        Instant::now().checked_add(asked.map_or(own, |asked| asked.min(own)))
+    }
+
+    /// Verifies one token.
+    ///
+    /// # Errors
+    /// If the question cannot be answered.
+    pub async fn verify(&self, request: TokenRequest) -> Result<Verdict, Error> {
+        if request.token.is_empty() {
+            // Only a face can tell "no token" from a malformed one, and it is the same to every issuer.
+            return Ok(Verdict::Rejected(rejection(Reason::TokenMissing)));
+        }
+        self.0.verifier.verify(request).await
+    }
+
+    /// Verifies one raw signature.
+    ///
+    /// # Errors
+    /// If the question cannot be answered.
+    pub async fn verify_signature(&self, spec: SignatureSpec) -> Result<SignatureVerdict, Error> {
+        match spec.into_request(&self.0.settings.limits) {
+            Ok(request) => self.0.verifier.verify_signature(request).await,
+            Err(rejection) => Ok(SignatureVerdict::Rejected(rejection)),
+        }
+    }
+
+    /// Waits for a place among the bulk requests of this shard. Held while the check is in flight.
+    pub(crate) async fn bulk_place(&self) -> Option<SemaphorePermit<'_>> {
+        // The semaphore is never closed; were it, the engine's own bound would still hold.
+        self.0.bulk.acquire().await.ok()
+    }
+}
+
+/// A token request as a face receives it, judged by the time of arrival.
+pub(crate) fn token_request(
+    token: Bytes,
+    issuer: Option<String>,
+    audience: Option<String>,
+    deadline: Option<Instant>,
+) -> TokenRequest {
+    TokenRequest { token, issuer, audience, now: unix_now(), deadline }
+}
+
+/// A rejection that says no more than its reason.
+pub(crate) fn rejection(reason: Reason) -> Rejection {
+    Rejection { reason, place: None, detail: crate::api::reason_row(reason).message.to_owned() }
+}
+
+/// Seconds since 1970. A clock before 1970 reads as 1970: everything is then not yet valid, which fails closed.
+fn unix_now() -> i64 {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(elapsed.as_secs()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,117 @@
+//! `VerifyStream`: a bounded number of checks in flight, answers as they are ready.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_util::Stream;
+use futures_util::future::LocalBoxFuture;
+use tokio::task::JoinSet;
+use tokio::time::Sleep;
+use tonic::{Status, Streaming};
+
+use super::service::check;
+use super::{convert, proto};
+use crate::api::RequestFault;
+use crate::faces::ShardState;
+use crate::verify::Error;
+
+/// The answers to a stream of requests.
+pub(super) fn answers(
+    state: ShardState,
+    requests: Streaming<proto::VerifyStreamRequest>,
+) -> impl Stream<Item = Result<proto::VerifyStreamResponse, Status>> {
+    Answers {
+        requests: Some(requests),
+        in_flight: JoinSet::new(),
+        last: None,
+        drained: Box::pin(state.drain().clone().started()),
+        idle: Box::pin(tokio::time::sleep(state.settings().stream_idle_timeout)),
+        state,
+    }
+}
+
+struct Answers {
+    /// `None` once no more are read.
+    requests: Option<Streaming<proto::VerifyStreamRequest>>,
+    /// Checks run as tasks of their own: a client that does not read must not hold places that others wait for.
+    in_flight: JoinSet<proto::VerifyStreamResponse>,
+    /// The status that ends the stream once everything in flight is answered, if it is not OK.
+    last: Option<Status>,
+    drained: LocalBoxFuture<'static, ()>,
+    idle: Pin<Box<Sleep>>,
+    state: ShardState,
+}
+
+impl Stream for Answers {
+    type Item = Result<proto::VerifyStreamResponse, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        this.fill(cx);
+        match this.in_flight.poll_join_next(cx) {
+            Poll::Ready(Some(joined)) => {
+                this.rest();
+                let in_flight = u32::try_from(this.in_flight.len() + 1).unwrap_or(u32::MAX);
+                // A check that panicked has lost its id: only the stream as a whole can tell.
+                let answer = joined.map_err(|_| convert::error_status(Error::Internal));
+                Poll::Ready(Some(answer.map(|answer| proto::VerifyStreamResponse { in_flight, ..answer })))
+            }
+            Poll::Ready(None) if this.requests.is_none() => Poll::Ready(this.last.take().map(Err)),
+            Poll::Ready(None) if this.idle.as_mut().poll(cx).is_ready() => {
+                this.requests = None;
+                let detail = "Nothing was sent for too long.";
+                Poll::Ready(Some(Err(convert::fault_status(RequestFault::TimedOut, detail))))
+            }
+            Poll::Ready(None) | Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl Answers {
+    /// Reads requests until the window is full or there are none now.
+    fn fill(&mut self, cx: &mut Context<'_>) {
+        while self.in_flight.len() < self.state.settings().window.max(1) {
+            let Some(requests) = &mut self.requests else { return };
+            if self.drained.as_mut().poll(cx).is_ready() {
+                self.requests = None;
+                self.last = Some(convert::error_status(Error::ShuttingDown));
+                return;
+            }
+            match Pin::new(requests).poll_next(cx) {
+                Poll::Ready(Some(Ok(request))) => {
+                    self.rest();
+                    self.begin(request);
+                }
+                Poll::Ready(Some(Err(status))) => {
+                    self.requests = None;
+                    self.last = Some(status);
+                }
+                Poll::Ready(None) => self.requests = None,
+                Poll::Pending => return,
+            }
+        }
+    }
+
+    fn begin(&mut self, message: proto::VerifyStreamRequest) {
+        let state = self.state.clone();
+        let id = message.id;
+        self.in_flight.spawn_local(async move {
+            let answer = match message.request {
+                Some(request) => {
+                    let deadline = state.deadline(None);
+                    convert::answer(check(state, convert::token(request, deadline)).await)
+                }
+                None => convert::invalid("`request` is needed."),
+            };
+            proto::VerifyStreamResponse { id, answer: Some(answer), in_flight: 0 }
+        });
+    }
+
+    /// The stream is alive: the idle time begins anew.
+    fn rest(&mut self) {
+        if let Some(until) = tokio::time::Instant::now().checked_add(self.state.settings().stream_idle_timeout) {
+            self.idle.as_mut().reset(until);
+        }
+    }
+}

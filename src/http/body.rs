@@ -1,0 +1,76 @@
+//! Request bodies and the header fields that describe them. Limits come before buffering.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, header};
+use bytes::Bytes;
+use http_body::Body as _;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+
+use super::Problem;
+use crate::api::RequestFault;
+
+/// The whole body, if it is at most `max` bytes and comes within `timeout`.
+pub(super) async fn collect(body: Body, max: usize, timeout: Duration) -> Result<Bytes, Problem> {
+    let announced = body.size_hint().lower();
+    if usize::try_from(announced).map_or(true, |announced| announced > max) {
+        return Err(too_large(max));
+    }
+    match tokio::time::timeout(timeout, Limited::new(body, max).collect()).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(max)),
+        Ok(Err(_)) => Err(Problem::fault(RequestFault::Invalid, "The body ended early.")),
+        Err(_) => Err(Problem::fault(RequestFault::TimedOut, "The body was not sent in time.")),
+    }
+}
+
+fn too_large(max: usize) -> Problem {
+    Problem::fault(RequestFault::TooLarge, format!("The body is longer than {max} bytes."))
+}
+
+/// What a body is said to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MediaType {
+    /// `application/json`.
+    Json,
+    /// `application/x-ndjson` or `application/ndjson`: one JSON text a line.
+    NdJson,
+    /// Anything else.
+    Other,
+    /// The request does not say.
+    Absent,
+}
+
+/// Reads `Content-Type`, without its parameters.
+pub(super) fn media_type(headers: &HeaderMap) -> MediaType {
+    let Some(value) = headers.get(header::CONTENT_TYPE) else { return MediaType::Absent };
+    let essence = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    if essence.eq_ignore_ascii_case(b"application/json") {
+        MediaType::Json
+    } else if essence.eq_ignore_ascii_case(b"application/x-ndjson")
+        || essence.eq_ignore_ascii_case(b"application/ndjson")
+    {
+        MediaType::NdJson
+    } else {
+        MediaType::Other
+    }
+}
+
+/// Refuses a coded body: what it expands to has no bound that could be told beforehand.
+pub(super) fn refuse_coding(headers: &HeaderMap) -> Result<(), Problem> {
+    match headers.get(header::CONTENT_ENCODING) {
+        Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"identity") => {
+            Err(Problem::fault(RequestFault::MediaTypeUnsupported, "A content coding is not accepted."))
+        }
+        _ => Ok(()),
+    }
+}
+
+static EXPECTED_TIMEOUT: HeaderName = HeaderName::from_static("x-envoy-expected-rq-timeout-ms");
+
+/// How long the caller will wait, if it says so in the field that Envoy adds to upstream requests.
+pub(super) fn caller_timeout(headers: &HeaderMap) -> Option<Duration> {
+    let millis = headers.get(&EXPECTED_TIMEOUT)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_millis(millis))
+}
