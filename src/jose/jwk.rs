@@ -195,6 +195,9 @@ impl JwkSet {
     }
 }
 
+/// Which algorithms a key can be used with.
+type Fits = fn(Algorithm) -> bool;
+
 /// The members of one JWK.
 struct Entry<'a> {
     members: Vec<(Cow<'a, str>, Value<'a>)>,
@@ -251,6 +254,13 @@ impl<'a> Entry<'a> {
 
     fn read(&self) -> Result<Jwk, String> {
         let kty = self.text("kty")?;
+        let read_material = match &*kty {
+            "RSA" => Self::rsa,
+            "EC" => Self::ec,
+            "OKP" => Self::okp,
+            "oct" => Self::oct,
+            _ => return Err(format!("kty {} is not a key type we implement", quoted(&kty))),
+        };
         let key_id = self.optional_text("kid")?.map(Cow::into_owned);
         if let Some(usage) = self.optional_text("use")?
             && usage != "sig"
@@ -270,13 +280,7 @@ impl<'a> Entry<'a> {
                 known => known,
             },
         };
-        let (material, fits): (_, fn(Algorithm) -> bool) = match &*kty {
-            "RSA" => self.rsa()?,
-            "EC" => self.ec()?,
-            "OKP" => self.okp()?,
-            "oct" => (JwkMaterial::Oct { secret: self.bytes("k")? }, Algorithm::is_symmetric),
-            _ => return Err(format!("kty {} is not a key type we implement", quoted(&kty))),
-        };
+        let (material, fits) = read_material(self)?;
         if let Some(algorithm) = algorithm.filter(|algorithm| !fits(*algorithm)) {
             return Err(format!("alg {algorithm} does not fit a key of this type"));
         }
@@ -284,7 +288,7 @@ impl<'a> Entry<'a> {
         Ok(Jwk { key_id, algorithm, material, had_private_parts })
     }
 
-    fn rsa(&self) -> Result<(JwkMaterial, fn(Algorithm) -> bool), String> {
+    fn rsa(&self) -> Result<(JwkMaterial, Fits), String> {
         let material = JwkMaterial::Rsa { modulus: self.unsigned("n")?, exponent: self.unsigned("e")? };
         Ok((material, |algorithm| {
             matches!(
@@ -299,9 +303,9 @@ impl<'a> Entry<'a> {
         }))
     }
 
-    fn ec(&self) -> Result<(JwkMaterial, fn(Algorithm) -> bool), String> {
+    fn ec(&self) -> Result<(JwkMaterial, Fits), String> {
         let crv = self.text("crv")?;
-        let (curve, fits): (_, fn(Algorithm) -> bool) = match &*crv {
+        let (curve, fits): (_, Fits) = match &*crv {
             "P-256" => ("P-256", |algorithm| algorithm == Algorithm::Es256),
             "P-384" => ("P-384", |algorithm| algorithm == Algorithm::Es384),
             "P-521" => ("P-521", |algorithm| algorithm == Algorithm::Es512),
@@ -311,7 +315,11 @@ impl<'a> Entry<'a> {
         Ok((JwkMaterial::Ec { curve, x: self.public_bytes("x")?, y: self.public_bytes("y")? }, fits))
     }
 
-    fn okp(&self) -> Result<(JwkMaterial, fn(Algorithm) -> bool), String> {
+    fn oct(&self) -> Result<(JwkMaterial, Fits), String> {
+        Ok((JwkMaterial::Oct { secret: self.bytes("k")? }, Algorithm::is_symmetric))
+    }
+
+    fn okp(&self) -> Result<(JwkMaterial, Fits), String> {
         let crv = self.text("crv")?;
         if crv != "Ed25519" {
             return Err(format!("crv {} is not a signature curve we implement", quoted(&crv)));

@@ -12,6 +12,9 @@ pub enum Segment {
 }
 
 impl Segment {
+    /// All three, in order.
+    pub const ALL: [Self; 3] = [Self::Header, Self::Payload, Self::Signature];
+
     /// Lower-case name for messages.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -27,7 +27,7 @@ pub enum Reason {
     ClaimsInvalid,
     /// `crit` names something we do not implement, or is ill-formed.
     CriticalHeaderUnsupported,
-    /// `b64` in a JWT.
+    /// `b64` of false in a JWT.
     UnencodedPayloadUnsupported,
     /// `alg` is nothing we implement; `none` is one of those.
     AlgorithmUnsupported,

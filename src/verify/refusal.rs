@@ -85,7 +85,7 @@ fn describe(malformed: &Malformed) -> (Reason, &'static str) {
             (Reason::UnencodedPayloadUnsupported, "The header sets \"b64\" to false, which a JWT must not do.")
         }
         MalformedKind::NumericDate => {
-            (Reason::NumericDateInvalid, "A date claim is not a JSON number within the years 0 to 9999.")
+            (Reason::NumericDateInvalid, "A date claim is not a JSON number within the range of a date.")
         }
     }
 }
