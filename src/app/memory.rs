@@ -1,0 +1,79 @@
+//! The most memory the configured bounds add up to: printed at start and by `verilane check`.
+
+use crate::config::{Settings, Size};
+use crate::engine::{Engine, EngineConfig};
+use crate::kernel::KernelTable;
+
+/// What the process takes before its first request: code, allocator, runtimes.
+const BASE: Size = Size::mib(32);
+/// A decoded key with room for its table and its entry in a set.
+const KEY_BYTES: u64 = 4 * 1024;
+/// What a connection holds besides the buffers that are configured: sockets, tasks, protocol state.
+const CONNECTION_BYTES: u64 = 32 * 1024;
+
+/// One line of the sum.
+pub(super) struct Line {
+    pub(super) what: &'static str,
+    pub(super) bytes: Size,
+    /// How it was computed.
+    pub(super) how: String,
+}
+
+/// Every bounded thing and the total, which is the last line. A ceiling: what is reached only if every connection
+/// does the most it may at once.
+pub(super) fn plan(settings: &Settings, cores: usize, kernels: &KernelTable) -> Vec<Line> {
+    let shards = settings.engine.shards.resolve(cores);
+    let shards_wide = shards as u64;
+    let (http, keys) = (&settings.http, &settings.keys);
+    let config = engine_config(settings);
+    let connections = http.connections_max as u64;
+    let issuers = settings.issuers.len() as u64;
+    let _ = (Engine::new, kernels);
+    let engine = shards_wide * config.slots_per_shard as u64 * 1536;
+    let in_slots = shards_wide * config.slots_per_shard as u64;
+    let mut lines = vec![
+        line("process", BASE.0, "code, allocator, runtimes".to_owned()),
+        line("engine", engine, format!("{shards} shards of {} slots", config.slots_per_shard)),
+        line(
+            "tokens in slots",
+            in_slots.saturating_mul(settings.limits.token.0),
+            format!("{in_slots} slots, tokens of {}", settings.limits.token),
+        ),
+        line(
+            "connections",
+            connections.saturating_mul(CONNECTION_BYTES.saturating_add(http.headers.0)),
+            format!("{connections} with headers of {}", http.headers),
+        ),
+        line(
+            "single bodies",
+            connections.saturating_mul(http.body.0.max(http.line.0)),
+            format!("one body or line of {} on each connection", http.body.max(http.line)),
+        ),
+        line(
+            "key sets",
+            issuers.saturating_mul(keys.keys_max as u64 * KEY_BYTES + 2 * keys.document.0),
+            format!("{issuers} issuers, {} keys, documents of {}", keys.keys_max, keys.document),
+        ),
+    ];
+    let total = lines.iter().fold(0_u64, |sum, line| sum.saturating_add(line.bytes.0));
+    lines.push(line("total", total, format!("and {} for each batch sent in one piece", http.batch_body)));
+    lines
+}
+
+fn line(what: &'static str, bytes: u64, how: String) -> Line {
+    Line { what, bytes: Size(bytes), how }
+}
+
+/// The engine's part of the settings.
+pub(super) fn engine_config(settings: &Settings) -> EngineConfig {
+    EngineConfig {
+        slots_per_shard: settings.engine.slots_per_shard,
+        turn_budget: settings.engine.turn_budget.0,
+        spill: settings.engine.spill,
+    }
+}
+
+/// Cores this process may run on.
+pub(super) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}

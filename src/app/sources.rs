@@ -1,0 +1,176 @@
+//! From the configuration of an issuer to the source of its keys.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::failure::Failure;
+use crate::config::{IssuerSettings, PlainHttp, Proxy, SecretEncoding, Settings, SourceKind};
+use crate::keys::prepare::DocumentLimits;
+use crate::keys::remote::{self, Endpoint, Fetcher, ProxyUse, RemoteConfig, Schedule};
+use crate::keys::source::{Binding, InlineJwks, SecretEncoding as KeysEncoding, Source};
+use crate::keys::{IssuerKeys, RefetchLimits};
+use crate::verify::IssuerEntry;
+
+/// The largest file with certificate authorities.
+const CA_FILE_MAX: usize = 4 * 1024 * 1024;
+
+/// Bounds on key documents.
+pub(super) fn document_limits(settings: &Settings) -> DocumentLimits {
+    DocumentLimits { bytes: settings.keys.document.bytes(), keys: settings.keys.keys_max }
+}
+
+/// The remote source of an issuer; `None` if its keys are local.
+pub(super) fn remote_source(settings: &Settings, issuer: &IssuerSettings) -> Result<Option<RemoteConfig>, Failure> {
+    let own = &issuer.keys;
+    let endpoint = match own.sources().first() {
+        Some(SourceKind::JwksUrl) => Endpoint::Jwks { url: own.jwks_url.clone().unwrap_or_default() },
+        Some(SourceKind::Discovery) => Endpoint::Discovery { issuer: issuer.issuer.clone() },
+        _ => return Ok(None),
+    };
+    let mut config = remote_defaults(settings, endpoint);
+    config.plain_http = match own.plain_http.unwrap_or_default() {
+        PlainHttp::Refused => remote::PlainHttp::Refused,
+        PlainHttp::Loopback => remote::PlainHttp::LoopbackOnly,
+        PlainHttp::Anywhere => remote::PlainHttp::Anywhere,
+    };
+    if let Some(path) = &own.ca_file {
+        config.ca_bundle = Some(read_named_file(path, CA_FILE_MAX)?.to_vec());
+    }
+    let schedule = &mut config.schedule;
+    schedule.floor = own.refresh_floor.map_or(schedule.floor, |span| span.0);
+    schedule.ceiling = own.refresh_ceiling.map_or(schedule.ceiling, |span| span.0);
+    schedule.hard_age = own.stale_max.map_or(schedule.hard_age, |span| span.0);
+    let named = |error: remote::RemoteError| Failure::new(format!("issuer {}: {error}", issuer.name));
+    config.check().map_err(named)?;
+    Ok(Some(config))
+}
+
+fn remote_defaults(settings: &Settings, endpoint: Endpoint) -> RemoteConfig {
+    let keys = &settings.keys;
+    let mut config = RemoteConfig::new(endpoint);
+    config.proxy = match keys.proxy {
+        Proxy::Direct => ProxyUse::Direct,
+        Proxy::Environment => ProxyUse::Environment,
+    };
+    config.connect_timeout = keys.connect_timeout.0;
+    config.total_timeout = keys.fetch_timeout.0;
+    config.limits = document_limits(settings);
+    config.schedule = Schedule {
+        default_lifetime: keys.refresh_default.0,
+        floor: keys.refresh_floor.0,
+        ceiling: keys.refresh_ceiling.0,
+        hard_age: keys.stale_max.0,
+        ..Schedule::default()
+    };
+    config.refetch = RefetchLimits {
+        burst: keys.refetch_burst,
+        interval: keys.refetch_interval.0,
+        negative_ttl: keys.unknown_kid_memory.0,
+        ..RefetchLimits::default()
+    };
+    config
+}
+
+/// Every issuer with its keys, loaded or fetched once: for commands that answer and end.
+pub(super) fn load_all(settings: &Settings) -> Result<Vec<IssuerEntry>, Failure> {
+    let mut entries = Vec::with_capacity(settings.issuers.len());
+    let mut remote = Vec::new();
+    for issuer in &settings.issuers {
+        let keys = match local_source(issuer) {
+            Some(source) => source
+                .fixed(&document_limits(settings))
+                .map_err(|error| Failure::new(format!("issuer {}: {error}", issuer.name)))?,
+            None => IssuerKeys::waiting("remote"),
+        };
+        if let Some(config) = remote_source(settings, issuer)? {
+            remote.push((config, Arc::clone(&keys)));
+        }
+        entries.push(IssuerEntry { name: Arc::from(issuer.name.as_str()), policy: issuer.policy(), keys });
+    }
+    fetch_all(remote, settings)?;
+    Ok(entries)
+}
+
+/// The keys at `url`, fetched once.
+pub(super) fn fetch_once(url: &str, settings: &Settings) -> Result<Arc<IssuerKeys>, Failure> {
+    let mut config = remote_defaults(settings, Endpoint::Jwks { url: url.to_owned() });
+    config.plain_http = remote::PlainHttp::LoopbackOnly;
+    config.proxy = ProxyUse::Environment;
+    config.check().map_err(Failure::new)?;
+    let keys = IssuerKeys::waiting(url);
+    fetch_all(vec![(config, Arc::clone(&keys))], settings)?;
+    if keys.load(Instant::now()).is_none() {
+        let why = keys.status().last_error.unwrap_or_else(|| "no answer in time".to_owned());
+        return Err(Failure::new(format!("no keys from {url}: {why}")));
+    }
+    Ok(keys)
+}
+
+/// Fetches until every set is there, or the time for a fetch is over. Sets that did not come are simply absent: their
+/// tokens are answered with an error, the others are not held up.
+fn fetch_all(remote: Vec<(RemoteConfig, Arc<IssuerKeys>)>, settings: &Settings) -> Result<(), Failure> {
+    if remote.is_empty() {
+        return Ok(());
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("cannot start the fetch: {error}")))?;
+    runtime.block_on(async {
+        let mut handles = Vec::with_capacity(remote.len());
+        let mut waiting = Vec::with_capacity(remote.len());
+        for (config, keys) in remote {
+            waiting.push(Arc::clone(&keys));
+            handles.push(Fetcher::spawn(config, keys).map_err(Failure::new)?);
+        }
+        let end = Instant::now() + settings.keys.fetch_timeout.0;
+        while Instant::now() < end && waiting.iter().any(|keys| keys.load(Instant::now()).is_none()) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(())
+    })
+}
+
+/// The local source of an issuer; `None` if its keys are fetched.
+pub(super) fn local_source(issuer: &IssuerSettings) -> Option<Source> {
+    let keys = &issuer.keys;
+    let binding =
+        || Binding { key_id: keys.key_id.clone(), algorithms: issuer.algorithms.iter().map(|name| name.0).collect() };
+    let encoding = match keys.secret_encoding.unwrap_or_default() {
+        SecretEncoding::Text => KeysEncoding::Text,
+        SecretEncoding::Raw => KeysEncoding::Raw,
+        SecretEncoding::Base64url => KeysEncoding::Base64Url,
+        SecretEncoding::Base64 => KeysEncoding::Base64,
+    };
+    match keys.sources().first()? {
+        SourceKind::JwksFile => keys.jwks_file.clone().map(Source::JwksFile),
+        SourceKind::JwksInline => {
+            let document = String::from_utf8(keys.inline_document()?).ok()?;
+            Some(Source::InlineJwks(InlineJwks::new(document)))
+        }
+        SourceKind::PemFile => keys.pem_file.clone().map(|path| Source::PemFile { path, binding: binding() }),
+        SourceKind::SecretFile => {
+            keys.secret_file.clone().map(|path| Source::SecretFile { path, encoding, binding: binding() })
+        }
+        SourceKind::SecretEnv => {
+            keys.secret_env.clone().map(|variable| Source::SecretEnv { variable, encoding, binding: binding() })
+        }
+        SourceKind::JwksUrl | SourceKind::Discovery => None,
+    }
+}
+
+/// Reads a file that a person named on the command line.
+pub(super) fn read_named_file(path: &std::path::Path, max: usize) -> Result<zeroize::Zeroizing<Vec<u8>>, Failure> {
+    use std::io::Read as _;
+
+    let failed = |error: std::io::Error| Failure::new(format!("cannot read {}: {error}", path.display()));
+    let file = std::fs::File::open(path).map_err(failed)?;
+    // Reserved whole, so that growing leaves no copy of a secret behind.
+    let length = file.metadata().map_or(0, |data| usize::try_from(data.len()).unwrap_or(max));
+    let mut bytes = zeroize::Zeroizing::new(Vec::with_capacity(length.min(max) + 1));
+    file.take(max as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() > max {
+        return Err(Failure::new(format!("{} is larger than {max} bytes", path.display())));
+    }
+    Ok(bytes)
+}
