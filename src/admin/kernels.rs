@@ -1,0 +1,88 @@
+//! What the CPU has and which kernel was chosen for each scheme. The command line shows the same.
+
+use serde::Serialize;
+
+use crate::kernel::{KatFailure, KernelTable, Scheme, cpu, entries};
+
+/// Features and kernels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KernelReport {
+    /// Architecture, as Rust names it.
+    pub architecture: &'static str,
+    /// The CPU's own name of itself.
+    pub cpu: Option<&'static str>,
+    /// Features that kernels ask for.
+    pub features: Vec<FeatureInfo>,
+    /// One entry a scheme.
+    pub kernels: Vec<KernelInfo>,
+    /// Kernels that failed their self-test and were replaced.
+    pub self_test_failures: Vec<String>,
+}
+
+/// One CPU feature.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FeatureInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether kernels may use it.
+    pub present: bool,
+    /// What it is for, or why it is absent.
+    pub note: &'static str,
+}
+
+/// The kernel of one scheme.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KernelInfo {
+    /// The scheme.
+    pub scheme: &'static str,
+    /// The backend in use.
+    pub backend: &'static str,
+    /// Jobs that run side by side.
+    pub lanes: usize,
+    /// Whether the configuration named it.
+    pub forced: bool,
+    /// What there is, best first.
+    pub candidates: Vec<KernelCandidate>,
+}
+
+/// One kernel there is for a scheme.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KernelCandidate {
+    /// Its backend.
+    pub backend: &'static str,
+    /// What it needs; empty for nothing.
+    pub needs: &'static str,
+    /// Whether it runs on this CPU.
+    pub available: bool,
+}
+
+impl KernelReport {
+    /// The report on `table`. `failures` are those that [`self_test`](crate::kernel::self_test) found and replaced.
+    #[must_use]
+    pub fn new(table: &KernelTable, failures: &[KatFailure]) -> Self {
+        let feature = |each: &cpu::Feature| FeatureInfo { name: each.name, present: each.present, note: each.note };
+        Self {
+            architecture: cpu::architecture(),
+            cpu: cpu::brand(),
+            features: cpu::features().iter().map(feature).collect(),
+            kernels: Scheme::ALL.into_iter().map(|scheme| kernel_info(table, scheme)).collect(),
+            self_test_failures: failures.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+fn kernel_info(table: &KernelTable, scheme: Scheme) -> KernelInfo {
+    let chosen = table.get(scheme);
+    let candidates = entries(scheme).map(|entry| KernelCandidate {
+        backend: entry.backend,
+        needs: entry.needs,
+        available: (entry.open)().is_some(),
+    });
+    KernelInfo {
+        scheme: scheme.name(),
+        backend: chosen.backend,
+        lanes: chosen.kernel.lanes(),
+        forced: chosen.forced,
+        candidates: candidates.collect(),
+    }
+}
