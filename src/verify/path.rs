@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use arrayvec::ArrayVec;
 use bytes::Bytes;
 
 use super::lanes::{Candidate, Check};
@@ -12,6 +13,7 @@ use super::step::{Step, Stop};
 use super::{Accepted, Error, IssuerEntry, Reason, Rejection, SignatureKey, SignatureRequest, TokenRequest, Verifier};
 use super::{SignatureVerdict, Verdict, refusal};
 use crate::jose::{Algorithm, Claims, Header, Malformed, MalformedKind, Segment, base64url, claims, compact, header};
+use crate::kernel::GROUP_WIDTH;
 use crate::keys::{IssuerKeys, NoKey};
 use crate::policy::Violation;
 
@@ -141,7 +143,7 @@ impl Verifier {
                 if !prepared.supports(algorithm.scheme()) {
                     return Err(key_stop(NoKey::AlgorithmMismatch));
                 }
-                Candidates::One(std::iter::once(Candidate { prepared: Arc::clone(prepared), key_id: None }))
+                ArrayVec::from_iter([Candidate { prepared: Arc::clone(prepared), key_id: None }])
             }
             SignatureKey::Id { issuer, key_id } => {
                 let issuer = match issuer {
@@ -158,7 +160,7 @@ impl Verifier {
                 if !issuer.policy.allows(algorithm) {
                     return Err(refusal::violation(&Violation::AlgorithmNotAllowed));
                 }
-                Candidates::Many(self.candidates(&issuer.keys, algorithm, Some(key_id), wall)?.into_iter())
+                self.candidates(&issuer.keys, algorithm, Some(key_id), wall)?
             }
         };
         let check = Check::new(algorithm.scheme(), request.message.clone(), request.signature.clone(), candidates)
@@ -209,7 +211,7 @@ impl Verifier {
         algorithm: Algorithm,
         key_id: Option<&str>,
         wall: Instant,
-    ) -> Result<arrayvec::ArrayVec<Candidate, 16>, Stop> {
+    ) -> Result<ArrayVec<Candidate, GROUP_WIDTH>, Stop> {
         let set = keys.load(wall).ok_or_else(|| Stop::failed(Step::Key, Error::KeysUnavailable))?;
         let found = set.candidates(algorithm, key_id, self.options().candidates_max).map_err(key_stop)?;
         Ok(found
@@ -217,22 +219,6 @@ impl Verifier {
             .iter()
             .map(|key| Candidate { prepared: Arc::clone(&key.prepared), key_id: key.key_id.clone() })
             .collect())
-    }
-}
-
-/// One or several candidates without a collection for the one.
-enum Candidates {
-    One(std::iter::Once<Candidate>),
-    Many(arrayvec::IntoIter<Candidate, 16>),
-}
-
-impl Iterator for Candidates {
-    type Item = Candidate;
-    fn next(&mut self) -> Option<Candidate> {
-        match self {
-            Self::One(one) => one.next(),
-            Self::Many(many) => many.next(),
-        }
     }
 }
 

@@ -5,8 +5,13 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
+use super::{Reason, Rejection};
 use crate::jose::Algorithm;
 use crate::kernel::PreparedKey;
+use crate::keys::prepare::{DocumentLimits, Origin, from_document};
+
+/// The longest JWK that is taken by value, in bytes: an RSA key of 8192 bits with all private members has about 7 KiB.
+const JWK_BYTES_MAX: usize = 16 * 1024;
 
 /// A token to be verified.
 #[derive(Clone, Debug)]
@@ -51,4 +56,23 @@ pub enum SignatureKey {
     },
     /// A key given with the call.
     Value(Arc<PreparedKey>),
+}
+
+impl SignatureKey {
+    /// A key given by value as JWK text. Its `alg`, `use` and `key_ops` count: a key is never used for what it is not
+    /// for.
+    ///
+    /// # Errors
+    /// [`Reason::KeyInvalid`] if it is not one key we verify with, [`Reason::AlgorithmMismatch`] if it is one for
+    /// another algorithm.
+    pub fn from_jwk(jwk: &[u8], algorithm: Algorithm) -> Result<Self, Rejection> {
+        let limits = DocumentLimits { bytes: JWK_BYTES_MAX, keys: 1 };
+        let (set, _report) = from_document(jwk, Origin::Local, &limits)
+            .map_err(|error| Rejection::new(Reason::KeyInvalid, format!("The key cannot be used: {error}.")))?;
+        match set.keys() {
+            [key] if key.algorithms.contains(&algorithm) => Ok(Self::Value(Arc::clone(&key.prepared))),
+            [_] => Err(Rejection::new(Reason::AlgorithmMismatch, "The key is for another algorithm.")),
+            _ => Err(Rejection::new(Reason::KeyInvalid, "Give exactly one key.")),
+        }
+    }
 }

@@ -24,6 +24,8 @@ use verilane::verify::{
     VerifierOptions,
 };
 
+use crate::support::random::Random;
+
 /// Capabilities that we lack by choice (docs/conformance.md says why).
 const LACKING: [&str; 2] = ["ecdsa-der-api", "detached-payload-api"];
 
@@ -179,21 +181,31 @@ fn every_case_gets_the_right_answer_every_way() {
         println!("skipped: no vectors in {}; set VERILANE_VECTORS to run them", folder.display());
         return;
     };
-    let seed = seed();
-    println!("{} cases of {} suites, seed {seed} (set VERILANE_SEED)", corpus.cases.len(), corpus.suites.len());
+    println!("{} cases of {} suites", corpus.cases.len(), corpus.suites.len());
+    let mut random = Random::from_environment("conformance");
 
     let backends = backends();
     let ways = [Way::Alone, Way::Shuffled, Way::Batched];
-    let runs: Vec<_> = backends.iter().flat_map(|(name, table)| ways.map(|way| (name, table, way))).collect();
+    let runs: Vec<_> = backends
+        .iter()
+        .flat_map(|(name, table)| ways.map(|way| (name, table, way)))
+        .map(|(name, table, way)| {
+            let mut order: Vec<usize> = (0..corpus.cases.len()).collect();
+            if way != Way::Alone {
+                random.shuffle(&mut order);
+            }
+            (name, table, way, order)
+        })
+        .collect();
     let results = Mutex::new(vec![Vec::new(); runs.len()]);
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                while let Some((index, (_, table, way))) =
+                while let Some((index, (_, table, way, order))) =
                     Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|index| Some((index, runs.get(index)?)))
                 {
-                    let answers = corpus.answers(table, *way, seed);
+                    let answers = corpus.answers(table, *way, order);
                     results.lock().unwrap()[index] = answers;
                 }
             });
@@ -203,7 +215,7 @@ fn every_case_gets_the_right_answer_every_way() {
 
     let mut faults = String::new();
     let first = &results[0];
-    for ((name, _, way), answers) in runs.iter().zip(&results).skip(1) {
+    for ((name, _, way, _), answers) in runs.iter().zip(&results).skip(1) {
         for ((case, expected), got) in corpus.cases.iter().zip(first).zip(answers) {
             if got != expected {
                 writeln!(faults, "{}: {got:?} from {name} {way:?}, {expected:?} otherwise", case.id).unwrap();
@@ -219,10 +231,10 @@ fn every_case_gets_the_right_answer_every_way() {
         runs.iter().map(|run| format!("{} {:?}", run.0, run.2)).collect::<Vec<_>>().join(", ")
     );
     println!("{table}");
-    assert!(faults.is_empty(), "seed {seed}\n{faults}");
+    assert!(faults.is_empty(), "{faults}");
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
     /// One after the other, in file order, on one context.
     Alone,
@@ -414,22 +426,11 @@ fn signature_answer(answer: &Result<SignatureVerdict, Error>) -> Answer {
 }
 
 impl Corpus {
-    fn answers(&self, table: &KernelTable, way: Way, seed: u64) -> Vec<Answer> {
-        let mut order: Vec<usize> = (0..self.cases.len()).collect();
+    fn answers(&self, table: &KernelTable, way: Way, order: &[usize]) -> Vec<Answer> {
         match way {
-            Way::Alone => self.alone(table, &order),
-            Way::Shuffled => {
-                shuffle(&mut order, seed);
-                self.alone(table, &order)
-            }
-            Way::Batched => {
-                shuffle(&mut order, seed.wrapping_add(1));
-                self.batched(table, &order)
-            }
-            Way::Sharded => {
-                shuffle(&mut order, seed.wrapping_add(2));
-                self.sharded(table, &order)
-            }
+            Way::Alone | Way::Shuffled => self.alone(table, order),
+            Way::Batched => self.batched(table, order),
+            Way::Sharded => self.sharded(table, order),
         }
     }
 
@@ -635,26 +636,6 @@ fn any_verifier() -> Verifier {
 fn unhex(text: &str) -> Vec<u8> {
     assert!(text.len().is_multiple_of(2) && text.is_ascii(), "hex");
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
-}
-
-fn seed() -> u64 {
-    match std::env::var("VERILANE_SEED") {
-        Ok(text) => text.parse().expect("VERILANE_SEED is a number"),
-        Err(_) => std::time::UNIX_EPOCH.elapsed().unwrap().subsec_nanos().into(),
-    }
-}
-
-/// Fisher and Yates, on the SplitMix64 generator.
-fn shuffle(order: &mut [usize], seed: u64) {
-    let mut state = seed;
-    for last in (1..order.len()).rev() {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = state;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^= word >> 31;
-        order.swap(last, (word % (last as u64 + 1)) as usize);
-    }
 }
 
 #[cfg(not(feature = "fetch"))]

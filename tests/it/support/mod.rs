@@ -3,3 +3,5 @@
 pub mod cases;
 pub mod faulty_kernels;
 pub mod random;
+pub mod rfc_tokens;
+pub mod tokens;
