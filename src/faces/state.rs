@@ -8,6 +8,7 @@ use bytes::Bytes;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::{Drain, FaceSettings, SignatureSpec};
+use crate::jose::Limits;
 use crate::verify::{Error, Reason, Rejection, ShardVerifier, SignatureVerdict, TokenRequest, Verdict};
 
 /// The state of the faces on one shard. Cheap to clone, bound to its thread.
@@ -15,18 +16,20 @@ use crate::verify::{Error, Reason, Rejection, ShardVerifier, SignatureVerdict, T
 pub struct ShardState(Rc<Inner>);
 
 struct Inner {
-    verifier: ShardVerifier,
+    single: ShardVerifier,
+    bulk: ShardVerifier,
     settings: Arc<FaceSettings>,
     drain: Drain,
-    bulk: Semaphore,
+    bulk_places: Semaphore,
 }
 
 impl ShardState {
-    /// State for one shard.
+    /// State for one shard. `single` answers calls about one token, `bulk` those of batches and streams: give it the
+    /// shard's handle for bulk work, so that single calls pass.
     #[must_use]
-    pub fn new(verifier: ShardVerifier, settings: Arc<FaceSettings>, drain: Drain) -> Self {
-        let bulk = Semaphore::new(settings.bulk_in_flight_max.clamp(1, Semaphore::MAX_PERMITS));
-        Self(Rc::new(Inner { verifier, settings, drain, bulk }))
+    pub fn new(single: ShardVerifier, bulk: ShardVerifier, settings: Arc<FaceSettings>, drain: Drain) -> Self {
+        let bulk_places = Semaphore::new(settings.bulk_in_flight_max.clamp(1, Semaphore::MAX_PERMITS));
+        Self(Rc::new(Inner { single, bulk, settings, drain, bulk_places }))
     }
 
     /// Bounds and times.
@@ -48,33 +51,63 @@ impl ShardState {
         Instant::now().checked_add(asked.map_or(own, |asked| asked.min(own)))
     }
 
-    /// Verifies one token.
+    /// Verifies the one token of a call.
     ///
     /// # Errors
     /// If the question cannot be answered.
     pub async fn verify(&self, request: TokenRequest) -> Result<Verdict, Error> {
-        if request.token.is_empty() {
-            // Only a face can tell "no token" from a malformed one, and it is the same to every issuer.
-            return Ok(Verdict::Rejected(rejection(Reason::TokenMissing)));
-        }
-        self.0.verifier.verify(request).await
+        verify(&self.0.single, request).await
     }
 
-    /// Verifies one raw signature.
+    /// Verifies the one raw signature of a call.
     ///
     /// # Errors
     /// If the question cannot be answered.
     pub async fn verify_signature(&self, spec: SignatureSpec) -> Result<SignatureVerdict, Error> {
-        match spec.into_request(&self.0.settings.limits) {
-            Ok(request) => self.0.verifier.verify_signature(request).await,
-            Err(rejection) => Ok(SignatureVerdict::Rejected(rejection)),
-        }
+        verify_signature(&self.0.single, spec, &self.0.settings.limits).await
     }
 
-    /// Waits for a place among the bulk requests of this shard. Held while the check is in flight.
-    pub(crate) async fn bulk_place(&self) -> Option<SemaphorePermit<'_>> {
+    /// Verifies one token of many, once there is a place among the bulk checks of this shard.
+    ///
+    /// # Errors
+    /// If the question cannot be answered.
+    pub async fn verify_in_bulk(&self, request: TokenRequest) -> Result<Verdict, Error> {
+        let _place = self.bulk_place().await;
+        verify(&self.0.bulk, request).await
+    }
+
+    /// Verifies one raw signature of many, once there is a place among the bulk checks of this shard.
+    ///
+    /// # Errors
+    /// If the question cannot be answered.
+    pub async fn verify_signature_in_bulk(&self, spec: SignatureSpec) -> Result<SignatureVerdict, Error> {
+        let _place = self.bulk_place().await;
+        verify_signature(&self.0.bulk, spec, &self.0.settings.limits).await
+    }
+
+    /// A place among the bulk checks, held while one is in flight.
+    async fn bulk_place(&self) -> Option<SemaphorePermit<'_>> {
         // The semaphore is never closed; were it, the engine's own bound would still hold.
-        self.0.bulk.acquire().await.ok()
+        self.0.bulk_places.acquire().await.ok()
+    }
+}
+
+async fn verify(verifier: &ShardVerifier, request: TokenRequest) -> Result<Verdict, Error> {
+    if request.token.is_empty() {
+        // Only a face can tell "no token" from a malformed one, and it is the same for every issuer.
+        return Ok(Verdict::Rejected(rejection(Reason::TokenMissing)));
+    }
+    verifier.verify(request).await
+}
+
+async fn verify_signature(
+    verifier: &ShardVerifier,
+    spec: SignatureSpec,
+    limits: &Limits,
+) -> Result<SignatureVerdict, Error> {
+    match spec.into_request(limits) {
+        Ok(request) => verifier.verify_signature(request).await,
+        Err(rejection) => Ok(SignatureVerdict::Rejected(rejection)),
     }
 }
 

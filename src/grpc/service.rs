@@ -11,7 +11,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::{convert, proto, stream};
 use crate::api::RequestFault;
 use crate::faces::ShardState;
-use crate::verify::{Error, TokenRequest, Verdict};
+use crate::verify::{Error, Verdict};
 
 /// The service. Bound to the shard's thread, which the wrapper enforces.
 pub(super) struct Service(SendWrapper<ShardState>);
@@ -90,18 +90,13 @@ async fn batch(
         }
         // The deadline counts from when an item is taken up, but never beyond what the caller allowed the call.
         let token = convert::token(message, state.deadline(timeout));
-        in_flight.push_back(tokio::task::spawn_local(check(state.clone(), token)));
+        let state = state.clone();
+        in_flight.push_back(tokio::task::spawn_local(async move { state.verify_in_bulk(token).await }));
     }
     for check in in_flight {
         answers.push(convert::answer(settle(check).await));
     }
     Ok(Response::new(proto::VerifyBatchResponse { answers }))
-}
-
-/// One check among many: it waits for its place, so that single calls are not crowded out.
-pub(super) async fn check(state: ShardState, request: TokenRequest) -> Result<Verdict, Error> {
-    let _place = state.bulk_place().await;
-    state.verify(request).await
 }
 
 async fn settle(check: JoinHandle<Result<Verdict, Error>>) -> Result<Verdict, Error> {

@@ -10,7 +10,6 @@ use tokio::task::JoinSet;
 use tokio::time::Sleep;
 use tonic::{Status, Streaming};
 
-use super::service::check;
 use super::{convert, proto};
 use crate::api::RequestFault;
 use crate::faces::ShardState;
@@ -100,7 +99,7 @@ impl Answers {
             let answer = match message.request {
                 Some(request) => {
                     let deadline = state.deadline(None);
-                    convert::answer(check(state, convert::token(request, deadline)).await)
+                    convert::answer(state.verify_in_bulk(convert::token(request, deadline)).await)
                 }
                 None => convert::invalid("`request` is needed."),
             };

@@ -75,10 +75,9 @@ where
 }
 
 async fn answer(state: ShardState, item: Item) -> Answered {
-    let _place = state.bulk_place().await;
     let answer = match item.question {
-        Question::Token(request) => Answer::Token(state.verify(request).await),
-        Question::Signature(spec) => Answer::Signature(state.verify_signature(spec).await),
+        Question::Token(request) => Answer::Token(state.verify_in_bulk(request).await),
+        Question::Signature(spec) => Answer::Signature(state.verify_signature_in_bulk(spec).await),
     };
     Answered { id: item.id, answer }
 }
