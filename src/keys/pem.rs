@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
+use x509_parser::asn1_rs::{Tag, oid};
 use x509_parser::extensions::KeyUsage;
 use x509_parser::oid_registry::{
     OID_EC_P256, OID_KEY_TYPE_EC_PUBLIC_KEY, OID_NIST_EC_P384, OID_NIST_EC_P521, OID_PKCS1_RSAENCRYPTION,
-    OID_PKCS1_RSASSAPSS, OID_SIG_ED25519, Oid, asn1_rs::oid,
+    OID_PKCS1_RSASSAPSS, OID_SIG_ED25519, Oid,
 };
 use x509_parser::prelude::{FromDer, Pem, X509Certificate};
 use x509_parser::public_key::RSAPublicKey;
@@ -127,10 +128,12 @@ fn from_info(info: &SubjectPublicKeyInfo<'_>) -> Result<VerifyingKey, PrepareErr
 }
 
 fn elliptic(info: &SubjectPublicKeyInfo<'_>, point: &[u8]) -> Result<VerifyingKey, PrepareError> {
-    let curve =
-        info.algorithm.parameters.as_ref().and_then(|parameters| parameters.as_oid().ok()).ok_or_else(|| {
-            PrepareError::Encoding("the curve is not given by name (explicit parameters are refused)".to_owned())
-        })?;
+    let parameters = info.algorithm.parameters.as_ref();
+    // The reader of object identifiers does not look at the tag itself.
+    let named = parameters.filter(|parameters| parameters.header.tag() == Tag::Oid);
+    let curve = named.and_then(|name| name.as_oid().ok()).ok_or_else(|| {
+        PrepareError::Encoding("the curve is not given by name (explicit parameters are refused)".to_owned())
+    })?;
     let (name, size) = if curve == OID_EC_P256 {
         ("P-256", 32)
     } else if curve == OID_NIST_EC_P384 {

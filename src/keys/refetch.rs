@@ -250,3 +250,99 @@ impl Refetch {
         match self.never {}
     }
 }
+
+#[cfg(all(test, feature = "fetch"))]
+mod tests {
+    use super::*;
+
+    const LIMITS: RefetchLimits = RefetchLimits {
+        burst: 2,
+        interval: Duration::from_secs(10),
+        negative_ttl: Duration::from_secs(30),
+        negative_max: 3,
+    };
+
+    fn open(now: Instant) -> RefetchGate {
+        let gate = RefetchGate::default();
+        gate.open(LIMITS, now);
+        gate
+    }
+
+    fn fly(gate: &RefetchGate, landed: Landed, now: Instant) {
+        gate.begin();
+        gate.land(landed, None, now);
+    }
+
+    #[test]
+    fn the_gate_is_closed_without_a_fetcher() {
+        let now = Instant::now();
+        let gate = RefetchGate::default();
+        assert!(gate.ask("a", now).is_none());
+        gate.open(LIMITS, now);
+        assert!(gate.ask("a", now).is_some());
+        gate.close();
+        assert!(gate.ask("b", now).is_none());
+    }
+
+    #[test]
+    fn the_bucket_refills_by_the_interval_up_to_the_burst() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let gate = open(start);
+        for (second, allowed) in [
+            (0, true),
+            (0, true),
+            (0, false),
+            (9, false),
+            (10, true),
+            (10, false),
+            (19, false),
+            (20, true),
+            (1000, true),
+            (1000, true),
+            (1000, false),
+        ] {
+            let answer = gate.ask(&format!("{second}"), at(second)).is_some();
+            assert_eq!(answer, allowed, "at second {second}");
+            if answer {
+                fly(&gate, Landed::Failed, at(second));
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_is_forgotten_after_its_time_and_the_oldest_first() {
+        let start = Instant::now();
+        let gate = open(start);
+        for name in ["a", "b", "c", "d"] {
+            assert!(gate.ask(name, start).is_some());
+            // All join the one that is wanted.
+        }
+        fly(&gate, Landed::Answered, start);
+        assert!(gate.ask("d", start).is_none() && gate.ask("b", start).is_none());
+        assert!(gate.ask("a", start).is_some(), "three names are remembered, not four");
+        fly(&gate, Landed::Answered, start);
+        assert!(gate.ask("d", start + LIMITS.negative_ttl).is_some(), "its time is over");
+    }
+
+    #[test]
+    fn no_burst_means_no_fetch() {
+        let now = Instant::now();
+        let gate = RefetchGate::default();
+        gate.open(RefetchLimits { burst: 0, interval: Duration::ZERO, ..LIMITS }, now);
+        assert!(gate.ask("a", now).is_none());
+    }
+
+    #[test]
+    fn memory_does_not_follow_what_callers_send() {
+        let now = Instant::now();
+        let gate = open(now);
+        for name in 0..10_000 {
+            let _joined = gate.ask(&format!("{name}"), now);
+        }
+        assert_eq!(gate.inner().asked.len(), ASKED_MAX);
+        fly(&gate, Landed::Answered, now);
+        assert_eq!(gate.inner().negative.len(), LIMITS.negative_max);
+        assert!(gate.inner().asked.is_empty());
+    }
+}

@@ -2,6 +2,8 @@
 
 pub mod cases;
 pub mod faulty_kernels;
+#[cfg(feature = "server")]
+pub mod jwks_server;
 pub mod random;
 pub mod rfc_tokens;
 pub mod tokens;
