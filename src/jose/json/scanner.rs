@@ -207,6 +207,8 @@ impl<'a, 'l> Scanner<'a, 'l> {
         self.at += 1;
         let mut has_escapes = false;
         loop {
+            // `at` is at most the length: it has moved past bytes that were there.
+            self.at += plain_prefix(&self.bytes[self.at..]);
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
@@ -216,7 +218,6 @@ impl<'a, 'l> Scanner<'a, 'l> {
                     has_escapes = true;
                     self.escape()?;
                 }
-                Some(byte) if byte >= 0x20 => self.at += 1,
                 Some(_) => return self.expected("no control character in a string"),
                 None => return self.expected("the end of a string"),
             }
@@ -335,6 +336,29 @@ impl<'a, 'l> Scanner<'a, 'l> {
     }
 }
 
+/// How many bytes at the start are neither a quotation mark, a backslash nor a control character: eight at a time.
+fn plain_prefix(bytes: &[u8]) -> usize {
+    const EACH: u64 = u64::MAX / 255;
+    const TOPS: u64 = EACH * 0x80;
+    let (words, tail) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // The top bit of each byte that is below 0x20, or zero after the exclusive or. A borrow can set bits wrongly,
+        // but only above one that is set rightly, and the lowest is the one that counts.
+        let control = word.wrapping_sub(EACH * 0x20) & !word;
+        let quote = word ^ (EACH * b'"' as u64);
+        let quote = quote.wrapping_sub(EACH) & !quote;
+        let backslash = word ^ (EACH * b'\\' as u64);
+        let backslash = backslash.wrapping_sub(EACH) & !backslash;
+        let special = (control | quote | backslash) & TOPS;
+        if special != 0 {
+            return index * 8 + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let plain = tail.iter().take_while(|byte| **byte >= 0x20 && !matches!(byte, b'"' | b'\\')).count();
+    words.len() * 8 + plain
+}
+
 /// Sorts the names; refuses the leftmost that repeats another.
 fn refuse_duplicates<N: AsRef<str> + Ord>(names: &mut [(N, usize)]) -> Result<(), JsonError> {
     names.sort_unstable();
@@ -342,5 +366,26 @@ fn refuse_duplicates<N: AsRef<str> + Ord>(names: &mut [(N, usize)]) -> Result<()
     match second {
         None => Ok(()),
         Some(position) => Err(JsonError { problem: JsonProblem::DuplicateMember, position }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain_prefix;
+
+    #[test]
+    fn the_end_of_plain_text_is_found_at_every_place_and_after_every_byte() {
+        for before in 0..=u8::MAX {
+            for found in 0..=u8::MAX {
+                let mut text = [before; 19];
+                for at in [0, 1, 6, 7, 8, 9, 15, 16, 18] {
+                    text[at] = found;
+                    let is_plain = |byte: &u8| *byte >= 0x20 && *byte != b'"' && *byte != b'\\';
+                    let expected = text.iter().position(|byte| !is_plain(byte)).unwrap_or(text.len());
+                    assert_eq!(plain_prefix(&text), expected, "{before} {found} {at}");
+                    text[at] = before;
+                }
+            }
+        }
     }
 }
