@@ -4,6 +4,8 @@ pub mod cases;
 pub mod faulty_kernels;
 #[cfg(feature = "server")]
 pub mod jwks_server;
+pub mod local;
+pub mod null_kernel;
 pub mod random;
 pub mod rfc_tokens;
 pub mod tokens;
