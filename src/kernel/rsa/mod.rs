@@ -13,8 +13,6 @@
 
 mod portable;
 
-use std::sync::OnceLock;
-
 use aws_lc_rs::signature::{self, ParsedPublicKey, RsaParameters, RsaPublicKeyComponents};
 
 use super::{Entry, KeyError, Scheme};
@@ -28,21 +26,18 @@ const EXPONENT_BITS_MAX: usize = 33;
 
 /// A checked RSA public key; serves all six schemes.
 pub struct PublicKey {
-    /// Big-endian, without leading zeros.
-    modulus: Box<[u8]>,
-    /// Big-endian, without leading zeros.
-    exponent: Box<[u8]>,
-    /// One a padding and hash, as the library ties them to the parsed key. A key is mostly pinned to one of them, so
-    /// the others are parsed if a first signature asks for them.
-    parsed: Box<[OnceLock<Option<ParsedPublicKey>>; Padding::COUNT]>,
+    modulus_bits: usize,
+    /// One a padding and hash, as the library ties them to the parsed key. Parsing costs under a microsecond and leaves
+    /// the Montgomery constants to the first check, so all six are there from the start and no check has to make one.
+    parsed: Box<[ParsedPublicKey; Padding::ALL.len()]>,
 }
 
 impl PublicKey {
     pub(super) fn new(modulus: &[u8], exponent: &[u8]) -> Result<Self, KeyError> {
         let (modulus, exponent) = (strip_zeros(modulus), strip_zeros(exponent));
-        let bits = bit_len(modulus);
-        if !(MODULUS_BITS_MIN..=MODULUS_BITS_MAX).contains(&bits) {
-            return Err(KeyError::ModulusSize { bits });
+        let modulus_bits = bit_len(modulus);
+        if !(MODULUS_BITS_MIN..=MODULUS_BITS_MAX).contains(&modulus_bits) {
+            return Err(KeyError::ModulusSize { bits: modulus_bits });
         }
         if is_even(modulus) {
             return Err(KeyError::ModulusEven);
@@ -51,29 +46,26 @@ impl PublicKey {
         if is_even(exponent) || exponent == [1] || bit_len(exponent) > EXPONENT_BITS_MAX {
             return Err(KeyError::Exponent);
         }
-        let key = Self { modulus: modulus.into(), exponent: exponent.into(), parsed: Default::default() };
-        // What the library refuses does not depend on padding or hash: one parse proves the other five.
-        key.parsed(Padding::Pkcs1Sha256).ok_or(KeyError::Rejected)?;
-        Ok(key)
+        let components = RsaPublicKeyComponents { n: modulus, e: exponent };
+        let parsed: Result<Vec<ParsedPublicKey>, _> =
+            Padding::ALL.iter().map(|padding| components.to_parsed_public_key(padding.parameters())).collect();
+        let parsed = parsed.ok().and_then(|keys| keys.into_boxed_slice().try_into().ok()).ok_or(KeyError::Rejected)?;
+        Ok(Self { modulus_bits, parsed })
     }
 
     /// Bytes of the modulus, and so of every signature.
     pub(super) fn modulus_len(&self) -> usize {
-        self.modulus.len()
+        self.modulus_bits.div_ceil(8)
     }
 
-    fn parsed(&self, padding: Padding) -> Option<&ParsedPublicKey> {
-        let parse = || {
-            let components = RsaPublicKeyComponents { n: &*self.modulus, e: &*self.exponent };
-            components.to_parsed_public_key(padding.parameters()).ok()
-        };
-        self.parsed[padding as usize].get_or_init(parse).as_ref()
+    fn parsed(&self, padding: Padding) -> &ParsedPublicKey {
+        &self.parsed[padding as usize]
     }
 }
 
 impl std::fmt::Debug for PublicKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("rsa::PublicKey").field("modulus_bits", &bit_len(&self.modulus)).finish_non_exhaustive()
+        f.debug_struct("rsa::PublicKey").field("modulus_bits", &self.modulus_bits).finish_non_exhaustive()
     }
 }
 
@@ -89,7 +81,9 @@ enum Padding {
 }
 
 impl Padding {
-    const COUNT: usize = 6;
+    /// In declaration order: `ALL[padding as usize]` is `padding`.
+    const ALL: [Self; 6] =
+        [Self::Pkcs1Sha256, Self::Pkcs1Sha384, Self::Pkcs1Sha512, Self::PssSha256, Self::PssSha384, Self::PssSha512];
 
     fn parameters(self) -> &'static RsaParameters {
         match self {
@@ -202,17 +196,11 @@ mod tests {
     }
 
     #[test]
-    fn one_parse_proves_the_other_paddings() {
+    fn a_padding_finds_its_own_parsed_key() {
         let key = PublicKey::new(&ones(2048), &[1, 0, 1]).unwrap();
-        for padding in [
-            Padding::Pkcs1Sha256,
-            Padding::Pkcs1Sha384,
-            Padding::Pkcs1Sha512,
-            Padding::PssSha256,
-            Padding::PssSha384,
-            Padding::PssSha512,
-        ] {
-            assert!(key.parsed(padding).is_some(), "{padding:?}");
+        for padding in Padding::ALL {
+            let algorithm = format!("{:?}", key.parsed(padding).algorithm());
+            assert_eq!(algorithm, format!("{:?}", padding.parameters()));
         }
     }
 }
