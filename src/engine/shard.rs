@@ -114,6 +114,12 @@ impl Shard {
         self.inner.index
     }
 
+    /// Whether the engine was closed: then every submission is refused for good.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.inner.fleet.closed()
+    }
+
     /// Takes a slot for a job.
     ///
     /// # Errors

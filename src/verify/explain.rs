@@ -56,7 +56,7 @@ impl Verifier {
         let mut signer = None;
         let answer = self.begin(request, wall, Payload::Claims, &mut progress).and_then(|pending| {
             let verified = lanes::run_one(context, &pending.check);
-            signer = verified.and_then(|place| pending.check.candidates.get(place)).map(|key| key.key_id.clone());
+            signer = verified.and_then(|place| pending.check.candidates().nth(place)).map(|key| key.key_id.clone());
             self.finish(pending, verified, request, Payload::Claims)
         });
         let failed = answer.as_ref().err().cloned();

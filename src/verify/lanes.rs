@@ -16,13 +16,15 @@ pub(super) struct Candidate {
     pub(super) key_id: Option<Arc<str>>,
 }
 
-/// One question for a kernel: is `signature` over `message` good for any of `candidates`? Never empty.
+/// One question for a kernel: is `signature` over `message` good for any of the candidates? There is at least one, and
+/// nearly always only one, which is why it stands apart.
 #[derive(Clone, Debug)]
 pub(super) struct Check {
     pub(super) scheme: Scheme,
     pub(super) message: Bytes,
     pub(super) signature: Bytes,
-    pub(super) candidates: ArrayVec<Candidate, GROUP_WIDTH>,
+    first: Candidate,
+    others: Vec<Candidate>,
 }
 
 impl Check {
@@ -34,17 +36,27 @@ impl Check {
         signature: Bytes,
         candidates: impl IntoIterator<Item = Candidate>,
     ) -> Option<Self> {
-        let mut fitting = ArrayVec::new();
-        for candidate in candidates {
-            if candidate.prepared.signature_len(scheme) != Some(signature.len()) {
-                continue;
-            }
-            // Key sets hand out at most a group; should that ever change, the rest is not tried and cannot verify.
-            if fitting.try_push(candidate).is_err() {
-                break;
-            }
-        }
-        (!fitting.is_empty()).then_some(Self { scheme, message, signature, candidates: fitting })
+        let fits = |candidate: &Candidate| candidate.prepared.signature_len(scheme) == Some(signature.len());
+        // Key sets hand out at most a group; should that ever change, the rest is not tried and cannot verify.
+        let mut fitting = candidates.into_iter().filter(fits).take(GROUP_WIDTH);
+        let first = fitting.next()?;
+        let others = fitting.collect();
+        Some(Self { scheme, message, signature, first, others })
+    }
+
+    /// The first key to try.
+    pub(super) fn first(&self) -> &Candidate {
+        &self.first
+    }
+
+    /// The keys to try, at most a group.
+    pub(super) fn candidates(&self) -> impl Iterator<Item = &Candidate> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// How many keys are tried.
+    pub(super) fn width(&self) -> usize {
+        1 + self.others.len()
     }
 }
 
@@ -57,7 +69,7 @@ pub(super) fn run(context: &mut Context, checks: &[Option<&Check>], verified: &m
         let mut group = Group::default();
         for (index, check) in checks.iter().enumerate() {
             let Some(check) = check.filter(|check| check.scheme == scheme) else { continue };
-            if group.jobs.len() + check.candidates.len() > GROUP_WIDTH {
+            if group.jobs.len() + check.width() > GROUP_WIDTH {
                 group.run(context, scheme, verified);
             }
             group.push(index, check);
@@ -84,7 +96,7 @@ struct Group<'a> {
 
 impl<'a> Group<'a> {
     fn push(&mut self, index: usize, check: &'a Check) {
-        for (place, candidate) in check.candidates.iter().enumerate() {
+        for (place, candidate) in check.candidates().enumerate() {
             self.jobs.push(Job { key: &candidate.prepared, message: &check.message, signature: &check.signature });
             self.origins.push((index, place));
         }

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrayvec::ArrayVec;
 use bytes::Bytes;
 
 use super::lanes::{Candidate, Check};
@@ -13,8 +12,7 @@ use super::step::{Step, Stop};
 use super::{Accepted, Error, IssuerEntry, Reason, Rejection, SignatureKey, SignatureRequest, TokenRequest, Verifier};
 use super::{SignatureVerdict, Verdict, refusal};
 use crate::jose::{Algorithm, Claims, Header, Malformed, MalformedKind, Segment, base64url, claims, compact, header};
-use crate::kernel::GROUP_WIDTH;
-use crate::keys::{IssuerKeys, NoKey};
+use crate::keys::{IssuerKeys, KeySet, NoKey, VerifyingKey};
 use crate::policy::Violation;
 
 /// What the payload has to be.
@@ -82,7 +80,8 @@ impl Verifier {
 
         issuer.policy.judge_header(header).map_err(|violation| refusal::violation(&violation))?;
 
-        let candidates = self.candidates(&issuer.keys, header.algorithm, header.key_id.as_deref(), wall)?;
+        let set = usable_set(&issuer.keys, wall)?;
+        let candidates = self.candidates(&set, header.algorithm, header.key_id.as_deref())?;
         progress.candidates = candidates.len();
         let scheme = header.algorithm.scheme();
         let check = Check::new(scheme, decoded.signing_input, decoded.signature, candidates)
@@ -102,7 +101,7 @@ impl Verifier {
         payload: Payload,
     ) -> Result<Box<Accepted>, Stop> {
         let signer = verified
-            .and_then(|place| pending.check.candidates.get(place))
+            .and_then(|place| pending.check.candidates().nth(place))
             .ok_or_else(|| Stop::rejected(Step::Signature, Rejection::signature_invalid()))?;
         let mut accepted = Box::new(Accepted {
             algorithm: pending.algorithm,
@@ -138,12 +137,14 @@ impl Verifier {
     ) -> Result<Check, Stop> {
         let algorithm = request.algorithm;
         progress.header = Some(Header { algorithm, key_id: None, typ: None });
-        let candidates = match &request.key {
+        let (scheme, message, signature) = (algorithm.scheme(), request.message.clone(), request.signature.clone());
+        let check = match &request.key {
             SignatureKey::Value(prepared) => {
-                if !prepared.supports(algorithm.scheme()) {
+                if !prepared.supports(scheme) {
                     return Err(key_stop(NoKey::AlgorithmMismatch));
                 }
-                ArrayVec::from_iter([Candidate { prepared: Arc::clone(prepared), key_id: None }])
+                let candidate = Candidate { prepared: Arc::clone(prepared), key_id: None };
+                Check::new(scheme, message, signature, [candidate])
             }
             SignatureKey::Id { issuer, key_id } => {
                 let issuer = match issuer {
@@ -154,17 +155,15 @@ impl Verifier {
                     })?,
                 };
                 progress.issuer = Some(issuer);
-                if let Some(header) = &mut progress.header {
-                    header.key_id = Some(key_id.clone());
-                }
+                progress.header = Some(Header { algorithm, key_id: Some(key_id.clone()), typ: None });
                 if !issuer.policy.allows(algorithm) {
                     return Err(refusal::violation(&Violation::AlgorithmNotAllowed));
                 }
-                self.candidates(&issuer.keys, algorithm, Some(key_id), wall)?
+                let set = usable_set(&issuer.keys, wall)?;
+                Check::new(scheme, message, signature, self.candidates(&set, algorithm, Some(key_id))?)
             }
         };
-        let check = Check::new(algorithm.scheme(), request.message.clone(), request.signature.clone(), candidates)
-            .ok_or_else(|| Stop::rejected(Step::Signature, Rejection::signature_invalid()))?;
+        let check = check.ok_or_else(|| Stop::rejected(Step::Signature, Rejection::signature_invalid()))?;
         if too_late(request.deadline, wall) {
             return Err(Stop::failed(Step::Signature, Error::DeadlineExceeded));
         }
@@ -204,22 +203,23 @@ impl Verifier {
         })
     }
 
-    /// The keys to try, as one snapshot of the issuer's set sees them.
-    fn candidates(
+    /// The keys of a set that are tried.
+    fn candidates<'s>(
         &self,
-        keys: &IssuerKeys,
+        set: &'s KeySet,
         algorithm: Algorithm,
         key_id: Option<&str>,
-        wall: Instant,
-    ) -> Result<ArrayVec<Candidate, GROUP_WIDTH>, Stop> {
-        let set = keys.load(wall).ok_or_else(|| Stop::failed(Step::Key, Error::KeysUnavailable))?;
+    ) -> Result<impl ExactSizeIterator<Item = Candidate> + use<'s>, Stop> {
         let found = set.candidates(algorithm, key_id, self.options().candidates_max).map_err(key_stop)?;
-        Ok(found
-            .keys
-            .iter()
-            .map(|key| Candidate { prepared: Arc::clone(&key.prepared), key_id: key.key_id.clone() })
-            .collect())
+        let candidate =
+            |key: &VerifyingKey| Candidate { prepared: Arc::clone(&key.prepared), key_id: key.key_id.clone() };
+        Ok(found.keys.into_iter().map(candidate))
     }
+}
+
+/// The issuer's keys as one snapshot, if they are of use now.
+fn usable_set(keys: &IssuerKeys, wall: Instant) -> Result<Arc<KeySet>, Stop> {
+    keys.load(wall).ok_or_else(|| Stop::failed(Step::Key, Error::KeysUnavailable))
 }
 
 /// A stop as the token's verdict.

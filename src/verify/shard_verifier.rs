@@ -1,6 +1,6 @@
 //! The path of a token on a shard: the same steps, with the kernel run by the engine and unknown key ids parked.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use arrayvec::ArrayVec;
 
-use super::lanes::Check;
+use super::lanes::{Candidate, Check};
 use super::path::{self, Payload, Pending, Progress};
 use super::step::Stop;
 use super::{Error, Reason, SignatureRequest, SignatureVerdict, TokenRequest, Verdict, Verifier};
-use crate::engine::{Outcome, Shard, Submission};
+use crate::engine::{Outcome, Overloaded, Shard, Submission};
 use crate::jose::Algorithm;
 use crate::kernel::GROUP_WIDTH;
 
@@ -44,11 +44,13 @@ pub trait Observe {
 #[derive(Clone)]
 pub struct ShardVerifier {
     inner: Rc<Inner>,
+    shard: Shard,
 }
 
 struct Inner {
     verifier: Arc<ArcSwap<Verifier>>,
-    shard: Shard,
+    /// The snapshot last seen, counted on this thread alone: shards do not meet at its reference count for each check.
+    snapshot: RefCell<Rc<Arc<Verifier>>>,
     observe: Rc<dyn Observe>,
     parking: Parking,
 }
@@ -80,7 +82,15 @@ impl ShardVerifier {
         parked_max: usize,
     ) -> Self {
         let parking = Parking { wait: unknown_key_wait, parked: Cell::new(0), parked_max };
-        Self { inner: Rc::new(Inner { verifier, shard, observe, parking }) }
+        let snapshot = RefCell::new(Rc::new(verifier.load_full()));
+        Self { inner: Rc::new(Inner { verifier, snapshot, observe, parking }), shard }
+    }
+
+    /// The same verifier for the checks of bulk requests: single checks pass them in the engine's queue, and they are
+    /// the first to be told that the shard is overloaded.
+    #[must_use]
+    pub fn for_bulk(&self) -> Self {
+        Self { inner: Rc::clone(&self.inner), shard: self.shard.for_bulk() }
     }
 
     /// How many tokens wait for a refetch now.
@@ -95,7 +105,7 @@ impl ShardVerifier {
     /// If the question cannot be answered.
     pub async fn verify(&self, request: TokenRequest) -> Result<Verdict, Error> {
         let start = Instant::now();
-        let verifier = self.inner.verifier.load_full();
+        let verifier = self.snapshot();
         let mut progress = Progress::default();
         let answer = self.token(&verifier, &request, start, &mut progress).await;
         let outcome = match &answer {
@@ -113,7 +123,7 @@ impl ShardVerifier {
     /// If the question cannot be answered.
     pub async fn verify_signature(&self, request: SignatureRequest) -> Result<SignatureVerdict, Error> {
         let start = Instant::now();
-        let verifier = self.inner.verifier.load_full();
+        let verifier = self.snapshot();
         let mut progress = Progress::default();
         let answer = match verifier.begin_signature(&request, start, &mut progress) {
             Ok(check) => self.run(&check, request.deadline).await.map(path::finish_signature),
@@ -184,29 +194,44 @@ impl ShardVerifier {
 
     /// The engine's answer: the first candidate whose signature is good, if one is.
     async fn run(&self, check: &Check, deadline: Option<Instant>) -> Result<Option<usize>, Error> {
-        let mut tickets = ArrayVec::<_, GROUP_WIDTH>::new();
-        for candidate in &check.candidates {
-            let submission = Submission {
-                scheme: check.scheme,
-                key: &candidate.prepared,
-                message: check.message.clone(),
-                signature: &check.signature,
-                deadline,
-            };
-            // Jobs of this token that were taken before the refusal run unread.
-            tickets.push(self.inner.shard.submit(&submission).map_err(|_overloaded| Error::Overloaded)?);
-        }
         let mut verified = None;
         let mut too_late = false;
-        for (place, ticket) in tickets.into_iter().enumerate() {
-            match ticket.await {
-                Outcome::Good => verified = verified.or(Some(place)),
-                Outcome::Bad => {}
-                Outcome::DeadlineExceeded => too_late = true,
+        let mut settle = |place: usize, outcome: Outcome| match outcome {
+            Outcome::Good => verified = verified.or(Some(place)),
+            Outcome::Bad => {}
+            Outcome::DeadlineExceeded => too_late = true,
+        };
+        if check.width() == 1 {
+            let ticket =
+                self.shard.submit(&submission(check, check.first(), deadline)).map_err(|Overloaded| self.refused())?;
+            settle(0, ticket.await);
+        } else {
+            let submissions: ArrayVec<_, GROUP_WIDTH> =
+                check.candidates().map(|candidate| submission(check, candidate, deadline)).collect();
+            let mut tickets = Vec::with_capacity(submissions.len());
+            self.shard.submit_all(&submissions, &mut tickets).map_err(|Overloaded| self.refused())?;
+            drop(submissions);
+            for (place, ticket) in tickets.into_iter().enumerate() {
+                settle(place, ticket.await);
             }
         }
         // One good candidate answers the question; without one, a candidate that was not tried leaves it open.
         if verified.is_none() && too_late { Err(Error::DeadlineExceeded) } else { Ok(verified) }
+    }
+
+    /// Why the engine took no job.
+    fn refused(&self) -> Error {
+        if self.shard.is_closed() { Error::ShuttingDown } else { Error::Overloaded }
+    }
+
+    /// The snapshot of issuers to judge by, from now to the end of the check.
+    fn snapshot(&self) -> Rc<Arc<Verifier>> {
+        let current = self.inner.verifier.load();
+        let mut seen = self.inner.snapshot.borrow_mut();
+        if !Arc::ptr_eq(&current, &seen) {
+            *seen = Rc::new(Arc::clone(&current));
+        }
+        Rc::clone(&seen)
     }
 
     fn report(&self, progress: &Progress<'_>, outcome: Result<Option<Reason>, Error>, start: Instant, raw: bool) {
@@ -217,6 +242,16 @@ impl ShardVerifier {
             elapsed: start.elapsed(),
             raw,
         });
+    }
+}
+
+fn submission<'a>(check: &'a Check, candidate: &'a Candidate, deadline: Option<Instant>) -> Submission<'a> {
+    Submission {
+        scheme: check.scheme,
+        key: &candidate.prepared,
+        message: check.message.clone(),
+        signature: &check.signature,
+        deadline,
     }
 }
 

@@ -185,7 +185,7 @@ fn every_case_gets_the_right_answer_every_way() {
     let mut random = Random::from_environment("conformance");
 
     let backends = backends();
-    let ways = [Way::Alone, Way::Shuffled, Way::Batched];
+    let ways = [Way::Alone, Way::Shuffled, Way::Batched, Way::Sharded];
     let runs: Vec<_> = backends
         .iter()
         .flat_map(|(name, table)| ways.map(|way| (name, table, way)))

@@ -11,6 +11,9 @@ mod policy;
 mod tidy;
 mod verify;
 
+#[cfg(feature = "fetch")]
+mod shard_verifier;
+
 #[cfg(feature = "server")]
 mod admin;
 #[cfg(feature = "server")]
