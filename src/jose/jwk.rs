@@ -230,7 +230,11 @@ impl<'a> Entry<'a> {
         let text = self.text(name)?;
         // As large as can be needed, so that no half of a secret stays behind when a vector grows.
         let mut bytes = Zeroizing::new(Vec::with_capacity(base64url::decoded_len(text.len())));
-        base64url::decode_into(text.as_bytes(), &mut bytes).map_err(|error| format!("{name} is {error}"))?;
+        let decoded = base64url::decode_into(text.as_bytes(), &mut bytes);
+        if let Cow::Owned(unescaped) = text {
+            drop(Zeroizing::new(unescaped));
+        }
+        decoded.map_err(|error| format!("{name} is {error}"))?;
         if bytes.is_empty() {
             return Err(format!("{name} is empty"));
         }

@@ -8,7 +8,7 @@ pub struct Policy {
     /// Exact value of `iss`. `None` only for key material without an issuer (command line, raw tools): then `iss` is
     /// not looked at.
     pub issuer: Option<String>,
-    /// Algorithms allowed; empty means every algorithm the keys fit.
+    /// Algorithms allowed; empty means every algorithm the keys fit. `EdDSA` and `Ed25519` stand for each other.
     pub algorithms: Vec<Algorithm>,
     /// At least one must be in `aud`, exactly. Empty means: `aud` is not looked at.
     pub audiences: Vec<String>,

@@ -31,12 +31,18 @@ fn the_default_asks_for_an_expiry_and_nothing_else() {
 }
 
 #[test]
-fn an_algorithm_must_be_on_the_list_by_its_own_name() {
-    let policy = Policy { algorithms: vec![Algorithm::Ed25519, Algorithm::Es256], ..Policy::default() };
-    assert_eq!(judge_header(&policy, "{\"alg\":\"Ed25519\"}"), Ok(()));
-    assert_eq!(judge_header(&policy, "{\"alg\":\"ES256\"}"), Ok(()));
-    assert_eq!(judge_header(&policy, "{\"alg\":\"EdDSA\"}"), Err(Violation::AlgorithmNotAllowed));
-    assert_eq!(judge_header(&policy, "{\"alg\":\"HS256\",\"typ\":\"x\"}"), Err(Violation::AlgorithmNotAllowed));
+fn an_algorithm_must_be_on_the_list_and_either_name_of_ed25519_stands_for_both() {
+    for listed in [Algorithm::Ed25519, Algorithm::EdDsa] {
+        let policy = Policy { algorithms: vec![listed, Algorithm::Es256], ..Policy::default() };
+        for allowed in [Algorithm::Ed25519, Algorithm::EdDsa, Algorithm::Es256] {
+            assert_eq!(judge_header(&policy, &format!("{{\"alg\":\"{allowed}\"}}")), Ok(()), "{allowed}");
+        }
+        for other in Algorithm::ALL.into_iter().filter(|other| !policy.allows(*other)) {
+            let header = format!("{{\"alg\":\"{other}\",\"typ\":\"x\"}}");
+            assert_eq!(judge_header(&policy, &header), Err(Violation::AlgorithmNotAllowed), "{other}");
+        }
+        assert_eq!(Algorithm::ALL.into_iter().filter(|algorithm| policy.allows(*algorithm)).count(), 3);
+    }
 }
 
 #[test]

@@ -42,9 +42,13 @@ impl<'a> Value<'a> {
         if self.kind != Kind::String {
             return None;
         }
-        // A string starts and ends with a quotation mark.
-        let inner = &self.text[1..self.text.len() - 1];
+        let inner = self.inner();
         Some(if inner.contains('\\') { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) })
+    }
+
+    /// What is between the quotation marks or brackets. Checked text has both; without them there is nothing.
+    fn inner(&self) -> &'a str {
+        self.text.get(1..self.text.len().saturating_sub(1)).unwrap_or_default()
     }
 
     /// The text of the number, if it is a number.
@@ -116,7 +120,7 @@ struct Rest<'a> {
 
 impl<'a> Rest<'a> {
     fn inside(value: Value<'a>, kind: Kind) -> Self {
-        let text = if value.kind == kind { &value.text[1..value.text.len() - 1] } else { "" };
+        let text = if value.kind == kind { value.inner() } else { "" };
         Self { text, at: 0, position: value.position + 1 }
     }
 
