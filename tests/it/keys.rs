@@ -145,7 +145,7 @@ fn one_bad_key_is_reported_and_never_takes_the_set_down() {
         (rsa(1280, 1, "AQAB"), "10240 bits"),
         (oct_jwk("short", 16, ""), "16 bytes"),
         (oct_jwk("short", 40, r#","alg":"HS512""#), "40 bytes"),
-        (r#"{"kty":"AKP","alg":"ML-DSA-65","pub":"AA","kid":"pq"}"#.to_owned(), "ML-DSA-65"),
+        (r#"{"kty":"AKP","alg":"ML-DSA-65","pub":"AA","kid":"pq"}"#.to_owned(), "implement"),
         (r#"{"kty":"OKP","crv":"X25519","x":"AA"}"#.to_owned(), "X25519"),
         ("17".to_owned(), "object"),
     ] {
@@ -276,6 +276,33 @@ fn broken_pem_is_an_error_and_never_a_panic() {
         // Whatever it is now, it is an answer.
         let _answer = prepare::from_pem(&changed);
     }
+}
+
+#[test]
+fn no_changed_byte_of_a_key_structure_makes_a_panic() {
+    use x509_parser::prelude::Pem;
+    let directory = format!("{}/tests/data/keys", env!("CARGO_MANIFEST_DIR"));
+    let mut answered = 0;
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "pem") {
+            continue;
+        }
+        let block = Pem::iter_from_buffer(&std::fs::read(&path).unwrap()).next().unwrap().unwrap();
+        for position in 0..block.contents.len() {
+            for change in [0x01, 0x80, 0xff] {
+                let mut changed = block.contents.clone();
+                changed[position] ^= change;
+                let body = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &changed);
+                let text = format!("-----BEGIN {0}-----\n{body}\n-----END {0}-----\n", block.label);
+                if let Ok((keys, _)) = prepare::from_pem(text.as_bytes()) {
+                    assert!(keys.iter().all(|key| !key.algorithms.is_empty()), "{path:?} {position}");
+                }
+                answered += 1;
+            }
+        }
+    }
+    assert!(answered > 5000, "{answered}");
 }
 
 #[test]

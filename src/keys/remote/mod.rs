@@ -143,6 +143,11 @@ impl RemoteConfig {
         if self.connect_timeout.is_zero() || self.total_timeout.is_zero() {
             return Err(RemoteError::Schedule("timeouts must be longer than zero"));
         }
+        let refetch = &self.refetch;
+        let times = [self.connect_timeout, self.total_timeout, refetch.interval, refetch.negative_ttl];
+        if times.iter().any(|&time| time > schedule::LONGEST) {
+            return Err(RemoteError::Schedule("a time of more than ten years"));
+        }
         Ok(())
     }
 

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// Bound on every configured time, far below where adding it to a clock overflows.
+pub(super) const LONGEST: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
+
 /// Times of one remote source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
@@ -55,6 +58,9 @@ impl Schedule {
         }
         if self.ceiling > self.hard_age {
             return Err("keys would reach their hard age before their refresh");
+        }
+        if [self.hard_age, self.retry_min, self.retry_max, self.first_retry_max].iter().any(|&time| time > LONGEST) {
+            return Err("a time of more than ten years");
         }
         Ok(())
     }
@@ -168,6 +174,9 @@ mod tests {
             Schedule { retry_min: Duration::ZERO, ..good },
             Schedule { floor: S(7200), ..good },
             Schedule { hard_age: S(60), ..good },
+            Schedule { hard_age: Duration::MAX, ..good },
+            Schedule { ceiling: Duration::MAX, hard_age: Duration::MAX, ..good },
+            Schedule { retry_min: Duration::MAX, ..good },
         ] {
             assert!(bad.check().is_err(), "{bad:?}");
         }

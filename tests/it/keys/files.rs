@@ -200,3 +200,14 @@ fn files_that_are_too_large_or_missing_are_refused() {
     let source = Source::SecretEnv { variable, encoding: SecretEncoding::Raw, binding };
     assert!(matches!(source.load(&limits), Err(SourceError::NoVariable(_))));
 }
+
+#[test]
+fn a_secret_from_the_environment_loads_under_its_configured_name() {
+    let (variable, value) = std::env::vars().find(|(_, value)| value.len() >= 32 && value.is_ascii()).unwrap();
+    let binding = Binding { key_id: Some("env".to_owned()), algorithms: vec![Algorithm::Hs256] };
+    let source = Source::SecretEnv { variable: variable.clone(), encoding: SecretEncoding::Text, binding };
+    let keys = source.fixed(&DocumentLimits::default()).unwrap();
+    assert_eq!(names(&keys), ["env"]);
+    assert_eq!(keys.status().source, format!("environment variable {variable}"));
+    assert!(!format!("{source:?} {keys:?}").contains(&value));
+}

@@ -423,3 +423,16 @@ async fn requests_say_who_asks_and_what_for() {
     assert!(headers["accept"].to_str().unwrap().contains("application/jwk-set+json"));
     assert!(!headers.contains_key("cookie") && !headers.contains_key("authorization"));
 }
+
+#[tokio::test]
+async fn a_configured_proxy_is_used() {
+    let proxy = JwksServer::start().await;
+    proxy.set("/jwks", Reply::ok(named_set(&["a"])));
+    let config = RemoteConfig {
+        plain_http: PlainHttp::Anywhere,
+        proxy: ProxyUse::Url(proxy.url("")),
+        ..once("http://issuer.invalid/jwks")
+    };
+    let (keys, _handle) = spawn(config);
+    eventually("keys by the proxy", || names(&keys) == ["a"]).await;
+}
