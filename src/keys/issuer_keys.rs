@@ -9,14 +9,16 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 
-use super::refetch::{Refetch, RefetchGate};
-use super::{KeySet, KeySetReport};
+#[cfg(feature = "fetch")]
+use super::refetch::RefetchGate;
+use super::{KeySet, KeySetReport, Refetch};
 
 /// Handle on the key set of one issuer.
 #[derive(Debug, Default)]
 pub struct IssuerKeys {
     current: ArcSwapOption<Snapshot>,
     status: Mutex<KeyStatus>,
+    #[cfg(feature = "fetch")]
     refetch: RefetchGate,
 }
 
@@ -153,15 +155,30 @@ impl IssuerKeys {
     /// How the keys are doing. Not for the path of a token.
     #[must_use]
     pub fn status(&self) -> KeyStatus {
-        let mut status = self.lock_status().clone();
-        status.refetches = self.refetch.started();
-        status
+        KeyStatus { refetches: self.refetches(), ..self.lock_status().clone() }
     }
 
     /// Reports a `kid` that is not in the current set. A remote source answers with a wait if a refetch is (now)
     /// under way, bounded by rate limit and negative cache; other sources answer `None`: reject at once.
+    #[cfg(feature = "fetch")]
     pub fn unknown_key_id(&self, key_id: &str, now: Instant) -> Option<Refetch> {
         self.refetch.ask(key_id, now)
+    }
+
+    /// Reports a `kid` that is not in the current set. Without feature `fetch` nothing is fetched: always `None`.
+    #[cfg(not(feature = "fetch"))]
+    pub fn unknown_key_id(&self, _key_id: &str, _now: Instant) -> Option<Refetch> {
+        None
+    }
+
+    #[cfg(feature = "fetch")]
+    fn refetches(&self) -> u64 {
+        self.refetch.started()
+    }
+
+    #[cfg(not(feature = "fetch"))]
+    fn refetches(&self) -> u64 {
+        0
     }
 
     /// The gate between tokens with unknown key ids and the fetcher.

@@ -6,10 +6,15 @@
 //! for a while. Names are remembered as keyed 64-bit hashes, so memory does not depend on what callers send, and time
 //! is an argument.
 
+#[cfg(feature = "fetch")]
 use std::collections::VecDeque;
+#[cfg(feature = "fetch")]
 use std::hash::{BuildHasher, RandomState};
+#[cfg(feature = "fetch")]
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+#[cfg(feature = "fetch")]
+use std::time::Instant;
 
 #[cfg(feature = "fetch")]
 use super::KeySet;
@@ -33,20 +38,21 @@ impl Default for RefetchLimits {
     }
 }
 
+#[cfg(feature = "fetch")]
 /// Names that wait for one flight are remembered up to this many; the others are just not remembered as unknown.
 const ASKED_MAX: usize = 256;
 
+#[cfg(feature = "fetch")]
 /// The gate. Closed (answers `None`) until a fetcher opens it.
 #[derive(Debug)]
 pub(super) struct RefetchGate {
     inner: Mutex<Inner>,
     hasher: RandomState,
-    #[cfg(feature = "fetch")]
     finished: tokio::sync::watch::Sender<u64>,
-    #[cfg(feature = "fetch")]
     wanted: tokio::sync::Notify,
 }
 
+#[cfg(feature = "fetch")]
 #[derive(Debug, Default)]
 struct Inner {
     /// `None` while no fetcher serves this issuer.
@@ -61,6 +67,7 @@ struct Inner {
     started: u64,
 }
 
+#[cfg(feature = "fetch")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Flight {
     #[default]
@@ -71,19 +78,19 @@ enum Flight {
     Under,
 }
 
+#[cfg(feature = "fetch")]
 impl Default for RefetchGate {
     fn default() -> Self {
         Self {
             inner: Mutex::default(),
             hasher: RandomState::new(),
-            #[cfg(feature = "fetch")]
             finished: tokio::sync::watch::Sender::new(0),
-            #[cfg(feature = "fetch")]
             wanted: tokio::sync::Notify::new(),
         }
     }
 }
 
+#[cfg(feature = "fetch")]
 impl RefetchGate {
     /// A token named `key_id`, which the current set does not have.
     pub(super) fn ask(&self, key_id: &str, now: Instant) -> Option<Refetch> {
@@ -101,7 +108,6 @@ impl RefetchGate {
                 inner.flight = Flight::Wanted;
                 inner.started += 1;
                 inner.remember(name);
-                #[cfg(feature = "fetch")]
                 self.wanted.notify_one();
             }
             Flight::Wanted => inner.remember(name),
@@ -109,22 +115,12 @@ impl RefetchGate {
             Flight::Under => {}
         }
         drop(inner);
-        self.join()
+        Some(Refetch { finished: self.finished.subscribe() })
     }
 
     /// Fetches started by unknown key ids so far.
     pub(super) fn started(&self) -> u64 {
         self.inner().started
-    }
-
-    #[cfg(feature = "fetch")]
-    fn join(&self) -> Option<Refetch> {
-        Some(Refetch { finished: self.finished.subscribe() })
-    }
-
-    #[cfg(not(feature = "fetch"))]
-    fn join(&self) -> Option<Refetch> {
-        None
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -205,6 +201,7 @@ impl RefetchGate {
     }
 }
 
+#[cfg(feature = "fetch")]
 impl Inner {
     fn remember(&mut self, name: u64) {
         if self.asked.len() < ASKED_MAX && !self.asked.contains(&name) {
