@@ -26,3 +26,5 @@ mod grpc;
 mod http;
 #[cfg(feature = "server")]
 mod interop;
+#[cfg(feature = "server")]
+mod runtime;
