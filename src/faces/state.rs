@@ -56,7 +56,7 @@ impl ShardState {
     /// # Errors
     /// If the question cannot be answered.
     pub async fn verify(&self, request: TokenRequest) -> Result<Verdict, Error> {
-        verify(&self.0.single, request).await
+        self.0.single.verify(request).await
     }
 
     /// Verifies the one raw signature of a call.
@@ -73,7 +73,7 @@ impl ShardState {
     /// If the question cannot be answered.
     pub async fn verify_in_bulk(&self, request: TokenRequest) -> Result<Verdict, Error> {
         let _place = self.bulk_place().await;
-        verify(&self.0.bulk, request).await
+        self.0.bulk.verify(request).await
     }
 
     /// Verifies one raw signature of many, once there is a place among the bulk checks of this shard.
@@ -90,14 +90,6 @@ impl ShardState {
         // The semaphore is never closed; were it, the engine's own bound would still hold.
         self.0.bulk_places.acquire().await.ok()
     }
-}
-
-async fn verify(verifier: &ShardVerifier, request: TokenRequest) -> Result<Verdict, Error> {
-    if request.token.is_empty() {
-        // Only a face can tell "no token" from a malformed one, and it is the same for every issuer.
-        return Ok(Verdict::Rejected(rejection(Reason::TokenMissing)));
-    }
-    verifier.verify(request).await
 }
 
 async fn verify_signature(

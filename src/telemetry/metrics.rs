@@ -12,6 +12,7 @@ use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::Registry;
 
 use super::checks::{CheckMetrics, Kind};
+use super::engine::EngineStats;
 use super::process::ProcessStats;
 use crate::engine::Engine;
 use crate::kernel::{KernelTable, Scheme};
@@ -45,6 +46,7 @@ impl Metrics {
     pub fn new(sources: MetricsSources) -> Self {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Checks(sources.checks)));
+        registry.register_collector(Box::new(EngineStats(sources.engine)));
         registry.register_collector(Box::new(Keys(sources.verifier)));
         registry.register_collector(Box::new(Build(sources.kernels)));
         registry.register_collector(Box::new(Process));

@@ -4,6 +4,7 @@
 //! no line shared between shards. A scrape sums them up.
 
 mod checks;
+mod engine;
 mod logging;
 mod metrics;
 mod process;

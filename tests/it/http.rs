@@ -1,1 +1,489 @@
-//! Its author fills it.
+//! Wire behaviour of the HTTP face against the real server.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::{Client, RequestBuilder, Response};
+use serde_json::{Value, json};
+use verilane::faces::FaceSettings;
+use verilane::http::ConnectionSettings;
+
+use super::support::server::{ISSUER, ISSUER_NAME, KEY_ID, Options, Server, break_signature};
+
+const NDJSON: &str = "application/x-ndjson";
+
+fn client() -> Client {
+    // No test goes through a proxy of the machine.
+    Client::builder().no_proxy().build().unwrap()
+}
+
+fn post_json(server: &Server, path: &str, body: &Value) -> RequestBuilder {
+    client().post(server.url(path)).header("content-type", "application/json").body(body.to_string())
+}
+
+async fn json_of(response: Response) -> Value {
+    let text = response.text().await.unwrap();
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+async fn lines_of(response: Response) -> Vec<Value> {
+    let text = response.text().await.unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+/// Asserts problem details with this status and code, and returns the detail.
+async fn problem(response: Response, status: u16, code: &str) -> String {
+    assert_eq!(response.status(), status);
+    assert_eq!(response.headers()["content-type"], "application/problem+json");
+    let problem = json_of(response).await;
+    assert_eq!(problem["code"], code, "{problem}");
+    assert_eq!(problem["status"], status);
+    assert_eq!(problem["type"], format!("urn:verilane:problem:{code}"));
+    assert!(problem["title"].is_string());
+    problem["detail"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_good_token_is_accepted_with_its_claims() {
+    let server = Server::start();
+    let token = server.token("alice");
+    let request =
+        post_json(&server, "/v1/verify", &json!({ "token": token, "issuer": ISSUER_NAME, "audience": "api" }));
+    let response = request.header("x-request-id", "r-1").send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-type"], "application/json");
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    assert_eq!(response.headers()["x-request-id"], "r-1");
+    let verdict = json_of(response).await;
+    assert_eq!(verdict["verdict"], "accepted");
+    assert_eq!(verdict["issuer_name"], ISSUER_NAME);
+    assert_eq!(verdict["algorithm"], "EdDSA");
+    assert_eq!(verdict["key_id"], KEY_ID);
+    assert_eq!(verdict["issuer"], ISSUER);
+    assert_eq!(verdict["subject"], "alice");
+    assert_eq!(verdict["claims"]["sub"], "alice");
+    assert_eq!(verdict["expires_at"], verdict["claims"]["exp"]);
+}
+
+#[tokio::test]
+async fn a_rejected_token_is_a_verdict_and_not_an_http_error() {
+    let server = Server::start();
+    let good = server.token("alice");
+    let cases = [
+        (break_signature(&good), "signature_invalid"),
+        (String::new(), "token_missing"),
+        ("a.b".to_owned(), "token_malformed"),
+        ("{}".to_owned(), "json_serialization_unsupported"),
+        ("x".repeat(25 * 1024), "token_too_large"),
+    ];
+    for (token, reason) in cases {
+        let response = post_json(&server, "/v1/verify", &json!({ "token": token })).send().await.unwrap();
+        assert_eq!(response.status(), 200, "{reason}");
+        let verdict = json_of(response).await;
+        assert_eq!(verdict["verdict"], "rejected", "{reason}");
+        assert_eq!(verdict["reason"], reason);
+        assert!(verdict["detail"].is_string());
+    }
+    let other_audience = json!({ "token": good, "audience": "elsewhere" });
+    let verdict = json_of(post_json(&server, "/v1/verify", &other_audience).send().await.unwrap()).await;
+    assert_eq!(verdict["reason"], "audience_mismatch");
+}
+
+#[tokio::test]
+async fn a_bearer_field_with_an_empty_body_is_a_request() {
+    let server = Server::start();
+    let token = server.token("alice");
+    let post = || client().post(server.url("/v1/verify"));
+    let verdict = json_of(post().bearer_auth(&token).send().await.unwrap()).await;
+    assert_eq!(verdict["verdict"], "accepted");
+    let verdict = json_of(post().bearer_auth(break_signature(&token)).send().await.unwrap()).await;
+    assert_eq!(verdict["reason"], "signature_invalid");
+
+    let twice = post().header("authorization", format!("Bearer {token}")).header("authorization", "Bearer x");
+    problem(twice.send().await.unwrap(), 400, "credentials_ambiguous").await;
+    let both = post_json(&server, "/v1/verify", &json!({ "token": token })).bearer_auth(&token);
+    problem(both.send().await.unwrap(), 400, "credentials_ambiguous").await;
+    problem(post().send().await.unwrap(), 400, "request_invalid").await;
+    problem(post().basic_auth("a", Some("b")).send().await.unwrap(), 400, "request_invalid").await;
+}
+
+#[tokio::test]
+async fn faulty_requests_get_problem_details() {
+    let server = Server::start();
+    let detail = problem(
+        post_json(&server, "/v1/verify", &json!({ "tokne": "s3cret" })).send().await.unwrap(),
+        400,
+        "request_invalid",
+    )
+    .await;
+    assert!(detail.contains("`token`") && !detail.contains("s3cret"), "{detail}");
+
+    let client = client();
+    let post = |path: &str| client.post(server.url(path));
+    problem(post("/v1/verify").body("{").send().await.unwrap(), 415, "media_type_unsupported").await;
+    let coded = post("/v1/verify").header("content-type", "application/json").header("content-encoding", "gzip");
+    problem(coded.body("x").send().await.unwrap(), 415, "media_type_unsupported").await;
+    problem(post("/v1/verify:batch").body("[]").send().await.unwrap(), 415, "media_type_unsupported").await;
+    problem(post("/v2/verify").send().await.unwrap(), 404, "not_found").await;
+    let get = client.get(server.url("/v1/verify")).send().await.unwrap();
+    assert_eq!(get.headers()["allow"], "POST");
+    problem(get, 405, "method_not_allowed").await;
+    let large = json!({ "token": "x".repeat(64 * 1024) });
+    problem(post_json(&server, "/v1/verify", &large).send().await.unwrap(), 413, "request_too_large").await;
+    let text = post("/v1/verify:batch").header("content-type", "application/json").body(r#"{"token":"x"}"#);
+    problem(text.send().await.unwrap(), 400, "request_invalid").await;
+    let more = post("/v1/verify:batch").header("content-type", "application/json").body("[] []");
+    problem(more.send().await.unwrap(), 400, "request_invalid").await;
+}
+
+#[tokio::test]
+async fn an_overloaded_engine_answers_503_with_a_hint_at_once() {
+    let server = Server::start_with(Options { slots: 1, held: true, ..Options::default() });
+    let token = json!({ "token": server.token("alice") });
+    let first = tokio::spawn(post_json(&server, "/v1/verify", &token).send());
+    // The first takes the only slot sooner or later; from then on every other is refused.
+    let refused = loop {
+        let asked = tokio::time::timeout(
+            Duration::from_millis(200),
+            post_json(&server, "/v1/verify", &token).header("x-envoy-expected-rq-timeout-ms", "60000").send(),
+        );
+        match asked.await {
+            Ok(response) => break response.unwrap(),
+            // This one was faster than the first and waits in its place; it has gone now, its slot is still taken.
+            Err(_) => continue,
+        }
+    };
+    assert_eq!(refused.headers()["retry-after"], "1");
+    problem(refused, 503, "overloaded").await;
+    first.abort();
+    server.release();
+}
+
+#[tokio::test]
+async fn a_check_that_comes_too_late_is_not_done() {
+    let server = Server::start_with(Options { held: true, ..Options::default() });
+    let request = post_json(&server, "/v1/verify", &json!({ "token": server.token("alice") }));
+    let asked = tokio::spawn(request.header("x-envoy-expected-rq-timeout-ms", "1").send());
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    server.release();
+    problem(asked.await.unwrap().unwrap(), 504, "deadline_exceeded").await;
+}
+
+#[tokio::test]
+async fn a_json_batch_keeps_order_and_isolates_bad_items() {
+    let server = Server::start();
+    let good = server.token("alice");
+    let body = json!([
+        good,
+        { "token": break_signature(&good), "id": 7 },
+        { "token": good, "audience": "elsewhere", "id": "c" },
+        { "tokne": good },
+        17,
+        { "token": good, "id": {} },
+        { "token": good, "issuer": ISSUER },
+    ]);
+    let response = post_json(&server, "/v1/verify:batch", &body).send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-type"], "application/json");
+    let answers = json_of(response).await;
+    let answers = answers.as_array().unwrap();
+    assert_eq!(answers.len(), 7);
+    assert_eq!(answers[0]["verdict"], "accepted");
+    assert_eq!(answers[1]["id"], 7);
+    assert_eq!(answers[1]["reason"], "signature_invalid");
+    assert_eq!(answers[2]["id"], "c");
+    assert_eq!(answers[2]["reason"], "audience_mismatch");
+    for bad in &answers[3..6] {
+        assert_eq!(bad["verdict"], "error");
+        assert_eq!(bad["error"], "request_invalid");
+    }
+    assert_eq!(answers[6]["verdict"], "accepted");
+
+    let empty = json_of(post_json(&server, "/v1/verify:batch", &json!([])).send().await.unwrap()).await;
+    assert_eq!(empty, json!([]));
+}
+
+#[tokio::test]
+async fn a_json_batch_has_a_bounded_number_of_items() {
+    let faces = FaceSettings { batch_items_max: 3, ..FaceSettings::default() };
+    let server = Server::start_with(Options { faces, ..Options::default() });
+    let fits = post_json(&server, "/v1/verify:batch", &json!(["a", "b", "c"])).send().await.unwrap();
+    assert_eq!(json_of(fits).await.as_array().unwrap().len(), 3);
+    let too_many = post_json(&server, "/v1/verify:batch", &json!(["a", "b", "c", "d"])).send().await.unwrap();
+    problem(too_many, 413, "request_too_large").await;
+}
+
+#[tokio::test]
+async fn ten_thousand_lines_stream_in_order() {
+    let server = Server::start();
+    let good = server.token("alice");
+    let bad = break_signature(&good);
+    let is_good = |number: usize| number % 3 != 1;
+    let mut body = String::new();
+    for number in 0..10_000 {
+        let token = if is_good(number) { &good } else { &bad };
+        body.push_str(&format!("{{\"id\":{number},\"token\":\"{token}\"}}\n"));
+    }
+    let request = client().post(server.url("/v1/verify:batch")).header("content-type", NDJSON).body(body);
+    let response = request.send().await.unwrap();
+    assert_eq!(response.headers()["content-type"], NDJSON);
+    let answers = lines_of(response).await;
+    assert_eq!(answers.len(), 10_000);
+    for (number, answer) in answers.iter().enumerate() {
+        assert_eq!(answer["id"], number);
+        assert_eq!(answer["verdict"], if is_good(number) { "accepted" } else { "rejected" }, "{number}");
+    }
+}
+
+#[tokio::test]
+async fn malformed_lines_get_an_error_line_and_the_stream_goes_on() {
+    let faces = FaceSettings { line_bytes_max: 2000, ..FaceSettings::default() };
+    let server = Server::start_with(Options { faces, ..Options::default() });
+    let good = server.token("alice");
+    let long = "x".repeat(5000);
+    let body = format!(
+        "\"{good}\"\nnot json\n\n{{\"token\":\"{long}\"}}\n{{\"token\":\"{good}\"}}\r\n[\"{good}\"]\n\"{good}\""
+    );
+    let request = client().post(server.url("/v1/verify:batch")).header("content-type", NDJSON).body(body);
+    let answers = lines_of(request.send().await.unwrap()).await;
+    let summary: Vec<String> = answers
+        .iter()
+        .map(|answer| match answer["error"].as_str() {
+            Some(error) => format!("{error} {}", answer["line"]),
+            None => answer["verdict"].as_str().unwrap().to_owned(),
+        })
+        .collect();
+    let want = ["accepted", "request_invalid 2", "request_too_large 4", "accepted", "request_invalid 6", "accepted"];
+    assert_eq!(summary, want);
+}
+
+/// A raw HTTP/1.1 connection, to send a body piece by piece and read answers in between.
+struct RawStream(TcpStream);
+
+impl RawStream {
+    fn open(server: &Server, path: &str, content_type: &str) -> Self {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: {content_type}\r\ntransfer-encoding: chunked\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        Self(stream)
+    }
+
+    fn send(&mut self, text: &str) {
+        self.0.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes()).unwrap();
+    }
+
+    fn finish(&mut self) {
+        self.0.write_all(b"0\r\n\r\n").unwrap();
+    }
+
+    fn read_until(&mut self, end: &str) -> String {
+        let mut got = Vec::new();
+        let mut piece = [0; 4096];
+        loop {
+            let count = self.0.read(&mut piece).unwrap();
+            assert!(count > 0, "closed early: {}", String::from_utf8_lossy(&got));
+            got.extend_from_slice(&piece[..count]);
+            let text = String::from_utf8_lossy(&got);
+            if text.contains(end) {
+                return text.into_owned();
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_come_while_the_client_still_sends() {
+    let server = Server::start();
+    let mut stream = RawStream::open(&server, "/v1/verify:batch", NDJSON);
+    for number in 0..3 {
+        stream.send(&format!("{{\"id\":\"n{number}\",\"token\":\"{}\"}}\n", server.token("alice")));
+        let answer = stream.read_until(&format!("\"id\":\"n{number}\""));
+        assert!(answer.contains("accepted"), "{answer}");
+    }
+    stream.finish();
+    stream.read_until("\r\n0\r\n\r\n");
+}
+
+#[test]
+fn a_silent_stream_ends_with_an_error_line() {
+    let faces = FaceSettings { body_timeout: Duration::from_millis(50), ..FaceSettings::default() };
+    let server = Server::start_with(Options { faces, ..Options::default() });
+    let mut stream = RawStream::open(&server, "/v1/verify:batch", NDJSON);
+    stream.send(&format!("\"{}\"\n", server.token("alice")));
+    let text = stream.read_until("request_timeout");
+    assert!(text.contains("accepted"), "{text}");
+}
+
+#[test]
+fn a_body_that_never_comes_is_a_timeout() {
+    let faces = FaceSettings { body_timeout: Duration::from_millis(50), ..FaceSettings::default() };
+    let server = Server::start_with(Options { faces, ..Options::default() });
+    let mut stream = RawStream::open(&server, "/v1/verify", "application/json");
+    let text = stream.read_until("request_timeout");
+    assert!(text.starts_with("HTTP/1.1 408 "), "{text}");
+}
+
+#[test]
+fn a_connection_without_a_request_is_closed() {
+    let connection =
+        ConnectionSettings { header_read_timeout: Duration::from_millis(50), ..ConnectionSettings::default() };
+    let server = Server::start_with(Options { connection, ..Options::default() });
+    for opening in [&b""[..], b"PRI * HTTP", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"POST /v1/verify HT"] {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.write_all(opening).unwrap();
+        let mut rest = Vec::new();
+        // A reset is an end as well; a timeout is not.
+        if let Err(error) = stream.read_to_end(&mut rest) {
+            assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{opening:?}");
+        }
+    }
+}
+
+#[test]
+fn a_drain_ends_streams_and_lets_the_server_end() {
+    let mut server = Server::start();
+    let token = server.token("alice");
+    let mut stream = RawStream::open(&server, "/v1/verify:batch", NDJSON);
+    stream.send(&format!("\"{token}\"\n"));
+    stream.read_until("accepted");
+    server.begin_drain();
+    let text = stream.read_until("shutting_down");
+    assert!(text.contains("\"verdict\":\"error\""), "{text}");
+    server.join();
+}
+
+#[test]
+fn a_stalled_reader_does_not_stop_other_batches() {
+    let faces = FaceSettings { bulk_in_flight_max: 4, window: 4, ..FaceSettings::default() };
+    let server = Server::start_with(Options { faces, ..Options::default() });
+    let token = server.token("alice");
+    let mut stalled = RawStream::open(&server, "/v1/verify:batch", NDJSON);
+    stalled.0.set_write_timeout(Some(Duration::from_millis(300))).unwrap();
+    // Answers are not read, until nothing more can be sent.
+    let line = format!("\"{token}\"\n").repeat(100);
+    let chunk = format!("{:x}\r\n{line}\r\n", line.len());
+    while stalled.0.write_all(chunk.as_bytes()).is_ok() {}
+    let mut other = RawStream::open(&server, "/v1/verify:batch", NDJSON);
+    other.send(&format!("\"{token}\"\n"));
+    assert!(other.read_until("verdict").contains("accepted"));
+}
+
+fn rfc8032_request() -> Value {
+    json!({
+        "algorithm": "EdDSA",
+        "message": "",
+        "signature": "5VZDAMNgrHKQhuLMgG6CioSHfx645dl02HPgZSJJAVVfuIIVkKM7rMYeOXAc-bRr0lv18FlbviRlUUFDjnoQCw",
+        "key": { "kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" },
+    })
+}
+
+#[tokio::test]
+async fn raw_signatures_are_verified_with_keys_by_value_and_by_id() {
+    let server = Server::start();
+    let ask = async |change: &dyn Fn(&mut Value)| {
+        let mut body = rfc8032_request();
+        change(&mut body);
+        json_of(post_json(&server, "/v1/signatures:verify", &body).send().await.unwrap()).await
+    };
+    assert_eq!(ask(&|_| ()).await, json!({ "verdict": "accepted" }));
+    let by_reason: [(&str, &dyn Fn(&mut Value)); 6] = [
+        ("signature_invalid", &|body| body["message"] = json!("AA")),
+        ("algorithm_unsupported", &|body| body["algorithm"] = json!("none")),
+        ("algorithm_mismatch", &|body| body["algorithm"] = json!("ES256")),
+        ("key_invalid", &|body| body["key"]["x"] = json!("AQ")),
+        ("key_invalid", &|body| body["key"] = json!({ "kty": "AKP" })),
+        ("key_invalid", &|body| body["key"] = json!("text")),
+    ];
+    for (reason, change) in by_reason {
+        let verdict = ask(change).await;
+        assert_eq!((&verdict["verdict"], &verdict["reason"]), (&json!("rejected"), &json!(reason)), "{verdict}");
+    }
+
+    let signature = verilane::jose::base64url::encode(&server.signer.signature("grüße".as_bytes()));
+    let mut body = json!({
+        "algorithm": "Ed25519", "message_text": "grüße", "signature": signature, "key_id": KEY_ID, "issuer": ISSUER,
+    });
+    let path = "/v1/signatures:verify";
+    assert_eq!(json_of(post_json(&server, path, &body).send().await.unwrap()).await["verdict"], "accepted");
+    body["key_id"] = json!("key-2");
+    assert_eq!(json_of(post_json(&server, path, &body).send().await.unwrap()).await["reason"], "unknown_kid");
+    body["signature"] = json!("A+==");
+    problem(post_json(&server, path, &body).send().await.unwrap(), 400, "request_invalid").await;
+}
+
+#[tokio::test]
+async fn raw_signatures_come_in_batches_too() {
+    let server = Server::start();
+    let good = rfc8032_request();
+    let mut bad = good.clone();
+    bad["message_text"] = json!("x");
+    bad.as_object_mut().unwrap().remove("message");
+    let body = json!([good, bad, {}]);
+    let answers = json_of(post_json(&server, "/v1/signatures:batch", &body).send().await.unwrap()).await;
+    assert_eq!(answers[0], json!({ "verdict": "accepted" }));
+    assert_eq!(answers[1]["reason"], "signature_invalid");
+    assert_eq!(answers[2]["error"], "request_invalid");
+
+    let lines: String = body.as_array().unwrap().iter().map(|item| format!("{item}\n")).collect();
+    let request = client().post(server.url("/v1/signatures:batch")).header("content-type", NDJSON).body(lines);
+    let streamed = lines_of(request.send().await.unwrap()).await;
+    assert_eq!(streamed[..2], answers.as_array().unwrap()[..2]);
+    assert_eq!(streamed[2]["line"], 3);
+}
+
+#[tokio::test]
+async fn the_openapi_document_describes_every_operation() {
+    let server = Server::start();
+    let document = json_of(client().get(server.url("/openapi.json")).send().await.unwrap()).await;
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
+    let paths = document["paths"].as_object().unwrap();
+    for path in ["/v1/verify", "/v1/verify:batch", "/v1/signatures:verify", "/v1/signatures:batch"] {
+        let operation = &paths[path]["post"];
+        assert!(operation["requestBody"]["content"].is_object(), "{path}");
+        assert!(operation["responses"]["200"]["content"].is_object(), "{path}");
+        assert!(operation["responses"]["413"]["content"]["application/problem+json"].is_object(), "{path}");
+    }
+    for path in ["/v1/verify:batch", "/v1/signatures:batch"] {
+        assert!(paths[path]["post"]["requestBody"]["content"][NDJSON].is_object(), "{path}");
+    }
+    // Every reference leads somewhere.
+    let mut references = Vec::new();
+    collect_references(&document, &mut references);
+    assert!(references.len() > 10);
+    for reference in references {
+        assert!(document.pointer(reference.strip_prefix('#').unwrap()).is_some(), "{reference}");
+    }
+}
+
+fn collect_references(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            found.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
+            members.values().for_each(|member| collect_references(member, found));
+        }
+        Value::Array(elements) => elements.iter().for_each(|element| collect_references(element, found)),
+        _ => {}
+    }
+}
+
+#[tokio::test]
+async fn http2_with_prior_knowledge_is_spoken_on_the_same_port() {
+    let server = Server::start();
+    let client = Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
+    let body = Bytes::from(json!({ "token": server.token("alice") }).to_string());
+    let asked = (0..64).map(|_| {
+        let request = client.post(server.url("/v1/verify")).header("content-type", "application/json");
+        tokio::spawn(request.body(body.clone()).send())
+    });
+    for answer in asked.collect::<Vec<_>>() {
+        let response = answer.await.unwrap().unwrap();
+        assert_eq!(response.version(), reqwest::Version::HTTP_2);
+        assert_eq!(json_of(response).await["verdict"], "accepted");
+    }
+}

@@ -8,4 +8,6 @@ pub mod local;
 pub mod null_kernel;
 pub mod random;
 pub mod rfc_tokens;
+#[cfg(feature = "server")]
+pub mod server;
 pub mod tokens;
