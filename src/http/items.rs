@@ -90,11 +90,11 @@ struct SignatureText<'a> {
 /// Reads `{"token": .., "issuer"?: .., "audience"?: ..}`, or in a batch also a bare string.
 pub(super) fn read_token(text: &Bytes, place: Place, deadline: Option<Instant>) -> Result<Item, ItemFault> {
     if place == Place::InBatch && text.trim_ascii_start().first() == Some(&b'"') {
-        let token: BorrowedText<'_> = serde_json::from_slice(text).map_err(|error| fault(None, &error))?;
+        let token: BorrowedText<'_> = serde_json::from_slice(text).map_err(|error| fault(&error))?;
         let request = crate::faces::token_request(share(text, token.0), None, None, deadline);
         return Ok(Item { id: None, question: Question::Token(request) });
     }
-    let parsed: TokenText<'_> = serde_json::from_slice(text).map_err(|error| fault(None, &error))?;
+    let parsed: TokenText<'_> = parse_object(text)?;
     let id = read_id(text, parsed.id, place)?;
     let token = share(text, parsed.token);
     let request = crate::faces::token_request(token, parsed.issuer, parsed.audience, deadline);
@@ -103,7 +103,7 @@ pub(super) fn read_token(text: &Bytes, place: Place, deadline: Option<Instant>) 
 
 /// Reads `{"algorithm": .., "message" or "message_text": .., "signature": .., "key" or "key_id": .., "issuer"?: ..}`.
 pub(super) fn read_signature(text: &Bytes, place: Place, deadline: Option<Instant>) -> Result<Item, ItemFault> {
-    let parsed: SignatureText<'_> = serde_json::from_slice(text).map_err(|error| fault(None, &error))?;
+    let parsed: SignatureText<'_> = parse_object(text)?;
     let id = read_id(text, parsed.id, place)?;
     let fail = |detail: &str| ItemFault { id: id.clone(), detail: detail.to_owned() };
     let decode = |what: &str, value: &str| {
@@ -157,8 +157,16 @@ fn read_id(body: &Bytes, id: Option<&RawValue>, place: Place) -> Result<Option<B
     Ok(Some(body.slice_ref(text.as_bytes())))
 }
 
-fn fault(id: Option<Bytes>, error: &serde_json::Error) -> ItemFault {
-    ItemFault { id, detail: explain(error) }
+/// Parses an object. Only an object: by itself the parser would also take an array as the members in their order.
+fn parse_object<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, ItemFault> {
+    if text.trim_ascii_start().first() != Some(&b'{') {
+        return Err(ItemFault { id: None, detail: "A JSON object is expected here.".to_owned() });
+    }
+    serde_json::from_slice(text).map_err(|error| fault(&error))
+}
+
+fn fault(error: &serde_json::Error) -> ItemFault {
+    ItemFault { id: None, detail: explain(error) }
 }
 
 /// The parser's complaint without the client's values: it quotes them when a member has the wrong type.
@@ -217,7 +225,8 @@ mod tests {
             (r#"{"token":"s3cret"} x"#, "Not JSON at line 1"),
             (r#"{"token":"s3cret""#, "ends early"),
             (r#"{"token":"s3cret","id":1}"#, "`id` belongs into a batch"),
-            (r#""s3cret""#, "A value has the wrong type"),
+            (r#""s3cret""#, "A JSON object is expected"),
+            (r#"["s3cret",null,null,null]"#, "A JSON object is expected"),
         ] {
             let detail = detail(read_token, text, Place::Single);
             assert!(detail.contains(want), "{text}: {detail}");

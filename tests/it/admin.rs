@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::support::server::{ISSUER_NAME, Server, break_signature};
+use super::support::server::{ISSUER_NAME, Server, break_signature, http_client};
 
 async fn get(url: String) -> (u16, String) {
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = http_client().build().unwrap();
     let response = client.get(url).send().await.unwrap();
     (response.status().as_u16(), response.text().await.unwrap())
 }
 
 async fn verify(server: &Server, token: &str) {
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = http_client().build().unwrap();
     let post = client.post(server.url("/v1/verify")).header("content-type", "application/json");
     post.body(json!({ "token": token }).to_string()).send().await.unwrap();
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::{Once, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -55,6 +55,7 @@ pub struct Server {
     pub readiness: Arc<Readiness>,
     drain: Option<DrainSwitch>,
     release: Arc<Notify>,
+    abandon: Arc<Notify>,
     engine: Engine,
     thread: Option<JoinHandle<()>>,
 }
@@ -90,17 +91,19 @@ impl Server {
         };
         let (switch, drain) = Drain::channel();
         let release = Arc::new(Notify::new());
+        let abandon = Arc::new(Notify::new());
         let (send, receive) = mpsc::channel();
         let thread = std::thread::spawn({
-            let (engine, release) = (engine.clone(), Arc::clone(&release));
+            let engine = engine.clone();
+            let signals = Signals { drain, release: Arc::clone(&release), abandon: Arc::clone(&abandon) };
             move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
                 let local = tokio::task::LocalSet::new();
-                local.block_on(&runtime, run(options, engine, verifier, checks, admin_state, drain, release, &send));
+                local.block_on(&runtime, run(options, engine, verifier, checks, admin_state, signals, &send));
             }
         });
         let (address, admin) = receive.recv().expect("the server starts");
-        Self { address, admin, signer, readiness, drain: Some(switch), release, engine, thread: Some(thread) }
+        Self { address, admin, signer, readiness, drain: Some(switch), release, abandon, engine, thread: Some(thread) }
     }
 
     /// `http://` and the address of the faces, with `path`.
@@ -143,6 +146,8 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.begin_drain();
         self.release();
+        // A client on the thread of the test cannot close its connection while the test waits here.
+        self.abandon.notify_one();
         self.engine.close();
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
@@ -151,6 +156,16 @@ impl Drop for Server {
             panic!("the server panicked");
         }
     }
+}
+
+/// A client that goes through no proxy of the machine.
+pub fn http_client() -> reqwest::ClientBuilder {
+    static PROVIDER: Once = Once::new();
+    PROVIDER.call_once(|| {
+        // Another test may have been first; there is only one provider either can have installed.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    });
+    reqwest::Client::builder().no_proxy()
 }
 
 /// Changes a character in the middle of the signature.
@@ -173,17 +188,23 @@ fn verifier(signer: &Signer) -> Verifier {
     Verifier::new(vec![issuer], VerifierOptions::default()).unwrap()
 }
 
-#[allow(clippy::too_many_arguments, reason = "called once, with everything a server is made of")]
+/// What the test tells the server's thread.
+struct Signals {
+    drain: Drain,
+    release: Arc<Notify>,
+    abandon: Arc<Notify>,
+}
+
 async fn run(
     options: Options,
     engine: Engine,
     verifier: Arc<ArcSwap<Verifier>>,
     checks: Arc<CheckMetrics>,
     admin_state: AdminState,
-    drain: Drain,
-    release: Arc<Notify>,
+    signals: Signals,
     started: &mpsc::Sender<(SocketAddr, SocketAddr)>,
 ) {
+    let Signals { drain, release, abandon } = signals;
     let shard = engine.shard(0);
     tokio::task::spawn_local({
         let shard = shard.clone();
@@ -223,5 +244,8 @@ async fn run(
     drop(listener);
     serving.not_serving().await;
     let all = async { while connections.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(Duration::from_secs(5), all).await;
+    tokio::select! {
+        () = all => {}
+        () = abandon.notified() => {}
+    }
 }
