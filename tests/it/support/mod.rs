@@ -10,4 +10,6 @@ pub mod random;
 pub mod rfc_tokens;
 #[cfg(feature = "server")]
 pub mod server;
+pub mod signed_cases;
+pub mod textbook;
 pub mod tokens;
