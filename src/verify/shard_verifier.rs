@@ -50,10 +50,13 @@ pub struct ShardVerifier {
 struct Inner {
     verifier: Arc<ArcSwap<Verifier>>,
     /// The snapshot last seen, counted on this thread alone: shards do not meet at its reference count for each check.
-    snapshot: RefCell<Rc<Arc<Verifier>>>,
+    snapshot: RefCell<Rc<Snapshot>>,
     observe: Rc<dyn Observe>,
     parking: Parking,
 }
+
+/// A verifier with a reference count of this thread's own.
+struct Snapshot(Arc<Verifier>);
 
 /// Tokens that wait for a refetch of their issuer's keys.
 #[cfg_attr(not(feature = "fetch"), allow(dead_code, reason = "waiting needs the timers of feature fetch"))]
@@ -82,7 +85,7 @@ impl ShardVerifier {
         parked_max: usize,
     ) -> Self {
         let parking = Parking { wait: unknown_key_wait, parked: Cell::new(0), parked_max };
-        let snapshot = RefCell::new(Rc::new(verifier.load_full()));
+        let snapshot = RefCell::new(Rc::new(Snapshot(verifier.load_full())));
         Self { inner: Rc::new(Inner { verifier, snapshot, observe, parking }), shard }
     }
 
@@ -105,9 +108,10 @@ impl ShardVerifier {
     /// If the question cannot be answered.
     pub async fn verify(&self, request: TokenRequest) -> Result<Verdict, Error> {
         let start = Instant::now();
-        let verifier = self.snapshot();
+        let snapshot = self.snapshot();
+        let verifier = &*snapshot.0;
         let mut progress = Progress::default();
-        let answer = self.token(&verifier, &request, start, &mut progress).await;
+        let answer = self.token(verifier, &request, start, &mut progress).await;
         let outcome = match &answer {
             Ok(Verdict::Accepted(_)) => Ok(None),
             Ok(Verdict::Rejected(rejection)) => Ok(Some(rejection.reason)),
@@ -123,7 +127,8 @@ impl ShardVerifier {
     /// If the question cannot be answered.
     pub async fn verify_signature(&self, request: SignatureRequest) -> Result<SignatureVerdict, Error> {
         let start = Instant::now();
-        let verifier = self.snapshot();
+        let snapshot = self.snapshot();
+        let verifier = &*snapshot.0;
         let mut progress = Progress::default();
         let answer = match verifier.begin_signature(&request, start, &mut progress) {
             Ok(check) => self.run(&check, request.deadline).await.map(path::finish_signature),
@@ -225,11 +230,11 @@ impl ShardVerifier {
     }
 
     /// The snapshot of issuers to judge by, from now to the end of the check.
-    fn snapshot(&self) -> Rc<Arc<Verifier>> {
+    fn snapshot(&self) -> Rc<Snapshot> {
         let current = self.inner.verifier.load();
         let mut seen = self.inner.snapshot.borrow_mut();
-        if !Arc::ptr_eq(&current, &seen) {
-            *seen = Rc::new(Arc::clone(&current));
+        if !Arc::ptr_eq(&current, &seen.0) {
+            *seen = Rc::new(Snapshot(Arc::clone(&current)));
         }
         Rc::clone(&seen)
     }

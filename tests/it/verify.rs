@@ -15,6 +15,7 @@ use verilane::verify::{
     Verdict, Verifier, VerifierOptions,
 };
 
+use crate::support::random::Random;
 use crate::support::rfc_tokens::EXAMPLES;
 use crate::support::tokens::{Signer, jwk_set};
 
@@ -428,6 +429,46 @@ fn a_batch_answers_each_token_as_it_is_answered_alone() {
     let mut answers = vec![Err(Error::Internal)];
     verifier.verify_batch(&mut context, &[], wall, &mut answers);
     assert_eq!(answers.len(), 1, "an empty batch adds nothing");
+}
+
+#[test]
+fn no_change_to_a_good_token_is_accepted_or_panics() {
+    let mut random = Random::from_environment("changed tokens");
+    let verifier = verifier_of(policy());
+    let mut context = context();
+    let hs = Signer::hs256(2).token(r#"{"alg":"HS256","kid":"hs"}"#, &claims());
+    let originals = [good_token().into_bytes(), hs.into_bytes()];
+    for _ in 0..20_000 {
+        let original = random.pick(&originals).clone();
+        let mut token = original.clone();
+        for _ in 0..=random.below(3) {
+            let at = random.below(token.len().max(1));
+            match random.below(6) {
+                0 if at < token.len() => token[at] ^= 1 << random.below(8),
+                1 if at < token.len() => drop(token.remove(at)),
+                2 => token.insert(at, *random.pick(b"A_-.=+/ {\"\0\n\xff")),
+                3 => token.truncate(at),
+                4 if at < token.len() => {
+                    let other = random.below(token.len());
+                    token.swap(at, other);
+                }
+                _ => token.extend_from_within(at..),
+            }
+        }
+        let changed = token != original;
+        let request = request(String::new());
+        let request = TokenRequest { token: token.clone().into(), ..request };
+        let accepted = match verifier.verify(&mut context, &request, Instant::now()) {
+            Ok(Verdict::Accepted(_)) => true,
+            Ok(Verdict::Rejected(rejection)) => {
+                let position = rejection.place.and_then(|place| place.position);
+                assert!(position.is_none_or(|position| position <= token.len()), "a place in the token");
+                false
+            }
+            Err(error) => panic!("{error} for {:?}", String::from_utf8_lossy(&token)),
+        };
+        assert_eq!(accepted, !changed, "{:?}", String::from_utf8_lossy(&token));
+    }
 }
 
 #[test]
