@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::jose::Limits;
-
 /// Bounds and times of the faces. Everything a client can make us hold is bounded by one of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaceSettings {
@@ -29,8 +27,6 @@ pub struct FaceSettings {
     pub body_timeout: Duration,
     /// How long a `VerifyStream` may be silent in both directions before it is ended. Default one hour.
     pub stream_idle_timeout: Duration,
-    /// Bounds on JSON of keys given by value.
-    pub limits: Limits,
 }
 
 impl Default for FaceSettings {
@@ -46,7 +42,6 @@ impl Default for FaceSettings {
             request_timeout: Duration::from_secs(5),
             body_timeout: Duration::from_secs(30),
             stream_idle_timeout: Duration::from_secs(3600),
-            limits: Limits::DEFAULT,
         }
     }
 }

@@ -5,8 +5,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::state::rejection;
-use crate::jose::{Algorithm, Limits, jwk};
-use crate::keys::prepare;
+use crate::jose::Algorithm;
 use crate::verify::{Reason, Rejection, SignatureKey, SignatureRequest};
 
 /// A raw signature to be verified, as it came in.
@@ -54,27 +53,13 @@ impl SignatureSpec {
     ///
     /// # Errors
     /// A rejection if the algorithm is none of ours, or the given key is not one we verify that algorithm with.
-    pub fn into_request(self, limits: &Limits) -> Result<SignatureRequest, Rejection> {
+    pub fn into_request(self) -> Result<SignatureRequest, Rejection> {
         let algorithm = Algorithm::from_name(&self.algorithm).ok_or_else(|| rejection(Reason::AlgorithmUnsupported))?;
         let key = match self.key {
             KeySpec::Id { issuer, key_id } => SignatureKey::Id { issuer, key_id },
-            KeySpec::Jwk(text) => key_by_value(&text, algorithm, limits)?,
+            KeySpec::Jwk(text) => SignatureKey::from_jwk(&text, algorithm)?,
         };
         let Self { message, signature, deadline, .. } = self;
         Ok(SignatureRequest { algorithm, key, message, signature, deadline })
     }
-}
-
-fn key_by_value(text: &[u8], algorithm: Algorithm, limits: &Limits) -> Result<SignatureKey, Rejection> {
-    let invalid = |why: String| Rejection { detail: why, ..rejection(Reason::KeyInvalid) };
-    let set = jwk::parse_set(text, limits, 1).map_err(|error| invalid(format!("The key is not a JWK: {error}")))?;
-    let ([key], []) = (set.keys.as_slice(), set.skipped.as_slice()) else {
-        let why = set.skipped.first().map_or("it holds no key", |skipped| skipped.reason.as_str());
-        return Err(invalid(format!("The key cannot be used: {why}")));
-    };
-    let key = prepare::from_jwk(key).map_err(|error| invalid(format!("The key cannot be used: {error}")))?;
-    if !key.algorithms.contains(&algorithm) {
-        return Err(rejection(Reason::AlgorithmMismatch));
-    }
-    Ok(SignatureKey::Value(key.prepared))
 }

@@ -8,7 +8,6 @@ use bytes::Bytes;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::{Drain, FaceSettings, SignatureSpec};
-use crate::jose::Limits;
 use crate::verify::{Error, Reason, Rejection, ShardVerifier, SignatureVerdict, TokenRequest, Verdict};
 
 /// The state of the faces on one shard. Cheap to clone, bound to its thread.
@@ -64,7 +63,7 @@ impl ShardState {
     /// # Errors
     /// If the question cannot be answered.
     pub async fn verify_signature(&self, spec: SignatureSpec) -> Result<SignatureVerdict, Error> {
-        verify_signature(&self.0.single, spec, &self.0.settings.limits).await
+        verify_signature(&self.0.single, spec).await
     }
 
     /// Verifies one token of many, once there is a place among the bulk checks of this shard.
@@ -82,7 +81,7 @@ impl ShardState {
     /// If the question cannot be answered.
     pub async fn verify_signature_in_bulk(&self, spec: SignatureSpec) -> Result<SignatureVerdict, Error> {
         let _place = self.bulk_place().await;
-        verify_signature(&self.0.bulk, spec, &self.0.settings.limits).await
+        verify_signature(&self.0.bulk, spec).await
     }
 
     /// A place among the bulk checks, held while one is in flight.
@@ -92,14 +91,10 @@ impl ShardState {
     }
 }
 
-async fn verify_signature(
-    verifier: &ShardVerifier,
-    spec: SignatureSpec,
-    limits: &Limits,
-) -> Result<SignatureVerdict, Error> {
-    match spec.into_request(limits) {
+async fn verify_signature(verifier: &ShardVerifier, spec: SignatureSpec) -> Result<SignatureVerdict, Error> {
+    match spec.into_request() {
         Ok(request) => verifier.verify_signature(request).await,
-        Err(rejection) => Ok(SignatureVerdict::Rejected(rejection)),
+        Err(rejection) => Ok(verifier.reject_signature(rejection)),
     }
 }
 

@@ -143,7 +143,8 @@ impl Facts<'_> {
             Step::Type if policy.types.is_empty() => "any typ is allowed".to_owned(),
             Step::Type => format!("expected: {}", names(policy.types.iter().map(String::as_str))),
             Step::Key => match (header.and_then(|header| header.key_id.as_deref()), self.progress.candidates) {
-                (Some(key_id), _) => format!("the key with kid {key_id:?}"),
+                (Some(key_id), 1) => format!("kid {key_id:?}, one key fits"),
+                (Some(key_id), count) => format!("kid {key_id:?}, {count} keys without names fit and are all tried"),
                 (None, 1) => "no kid, one key fits".to_owned(),
                 (None, count) => format!("no kid, {count} keys fit and are all tried"),
             },

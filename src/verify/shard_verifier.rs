@@ -11,7 +11,7 @@ use arrayvec::ArrayVec;
 use super::lanes::{Candidate, Check};
 use super::path::{self, Payload, Pending, Progress};
 use super::step::Stop;
-use super::{Error, Reason, SignatureRequest, SignatureVerdict, TokenRequest, Verdict, Verifier};
+use super::{Error, Reason, Rejection, SignatureRequest, SignatureVerdict, TokenRequest, Verdict, Verifier};
 use crate::engine::{Outcome, Overloaded, Shard, Submission};
 use crate::jose::Algorithm;
 use crate::kernel::GROUP_WIDTH;
@@ -141,6 +141,14 @@ impl ShardVerifier {
         };
         self.report(&progress, outcome, start, true);
         answer
+    }
+
+    /// Answers a raw signature that is rejected before it could be asked: a key given by value that cannot be used, an
+    /// algorithm of no known name. Observed like every other answer.
+    #[must_use]
+    pub fn reject_signature(&self, rejection: Rejection) -> SignatureVerdict {
+        self.report(&Progress::default(), Ok(Some(rejection.reason)), Instant::now(), true);
+        SignatureVerdict::Rejected(rejection)
     }
 
     async fn token<'v>(

@@ -142,6 +142,9 @@ fn observations_name_issuer_and_algorithm_as_soon_as_they_are_known() {
             assert_eq!(answer == SignatureVerdict::Accepted, accepted);
             assert_eq!(bench.notes.taken(), [want]);
         }
+        let unusable = SignatureKey::from_jwk(b"{}", Algorithm::EdDsa).unwrap_err();
+        assert_eq!(bench.verifier.reject_signature(unusable.clone()), SignatureVerdict::Rejected(unusable));
+        assert_eq!(bench.notes.taken(), [" None Ok(Some(KeyInvalid)) true"]);
     });
 }
 
