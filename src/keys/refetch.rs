@@ -65,6 +65,8 @@ struct Inner {
     credit: Duration,
     credited_at: Option<Instant>,
     started: u64,
+    /// Number of the fetcher that serves this issuer.
+    fetcher: u64,
 }
 
 #[cfg(feature = "fetch")]
@@ -114,7 +116,7 @@ impl RefetchGate {
             // What is under way may have been answered before the new key was there: the name is not held against it.
             Flight::Under => {}
         }
-        drop(inner);
+        // Under the lock, so that the flight cannot end unnoticed in between.
         Some(Refetch { finished: self.finished.subscribe() })
     }
 
@@ -141,21 +143,26 @@ pub(super) enum Landed {
 
 #[cfg(feature = "fetch")]
 impl RefetchGate {
-    /// A fetcher serves this issuer from now on.
-    pub(super) fn open(&self, limits: RefetchLimits, now: Instant) {
+    /// A fetcher serves this issuer from now on, in place of one that may have done so before. It closes with the
+    /// number it gets here.
+    pub(super) fn open(&self, limits: RefetchLimits, now: Instant) -> u64 {
         let mut inner = self.inner();
+        inner.fetcher += 1;
         inner.limits = Some(limits);
         inner.credit = limits.interval.saturating_mul(limits.burst);
         inner.credited_at = Some(now);
+        inner.fetcher
     }
 
-    /// The fetcher is gone: who waits is let go, and nobody will wait again.
-    pub(super) fn close(&self) {
+    /// That fetcher is gone: who waits is let go, and nobody will wait again, unless another has taken over.
+    pub(super) fn close(&self, fetcher: u64) {
         let mut inner = self.inner();
+        if inner.fetcher != fetcher {
+            return;
+        }
         inner.limits = None;
         inner.flight = Flight::Idle;
         inner.asked.clear();
-        drop(inner);
         self.finished.send_modify(|count| *count += 1);
     }
 
@@ -196,7 +203,7 @@ impl RefetchGate {
                 }
             }
         }
-        drop(inner);
+        // Under the lock, so that who asks next does not take this end for the end of its own flight.
         self.finished.send_modify(|count| *count += 1);
     }
 }
@@ -275,10 +282,13 @@ mod tests {
         let now = Instant::now();
         let gate = RefetchGate::default();
         assert!(gate.ask("a", now).is_none());
-        gate.open(LIMITS, now);
+        let first = gate.open(LIMITS, now);
         assert!(gate.ask("a", now).is_some());
-        gate.close();
-        assert!(gate.ask("b", now).is_none());
+        let second = gate.open(LIMITS, now);
+        gate.close(first);
+        assert!(gate.ask("b", now).is_some(), "the one before cannot close for the one that took over");
+        gate.close(second);
+        assert!(gate.ask("c", now).is_none());
     }
 
     #[test]

@@ -15,6 +15,9 @@ use super::{FetchError, GetRequest, GetResponse, Getting, ProxyUse, RemoteConfig
 /// Redirects that are followed, all to the same scheme, host and port.
 const REDIRECTS_MAX: usize = 3;
 
+/// Longest validator that is kept and sent back.
+const ETAG_MAX: usize = 1024;
+
 /// Gets documents over HTTP/1.1 or HTTP/2.
 #[derive(Clone, Debug)]
 pub struct HttpTransport {
@@ -70,7 +73,7 @@ async fn get(client: &Client, request: GetRequest<'_>) -> Result<GetResponse, Fe
     let mut response = GetResponse {
         status: answer.status().as_u16(),
         body: Vec::new(),
-        etag: text(headers, header::ETAG).map(str::to_owned),
+        etag: text(headers, header::ETAG).filter(|etag| etag.len() <= ETAG_MAX).map(str::to_owned),
         cache_control: joined(headers, header::CACHE_CONTROL),
         age: text(headers, header::AGE).and_then(|age| age.trim().parse().ok()),
         retry_after: text(headers, header::RETRY_AFTER)

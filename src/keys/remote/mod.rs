@@ -290,12 +290,13 @@ impl Fetcher {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| RemoteError::NoRuntime)?;
         let source = config.describe();
         keys.describe(source.clone());
-        keys.refetch().open(config.refetch, now());
+        let number = keys.refetch().open(config.refetch, now());
         let task = Task {
             config,
             keys,
             transport: Box::new(transport),
             source,
+            number,
             jwks: None,
             last: None,
             hasher: RandomState::new(),
@@ -310,6 +311,8 @@ struct Task {
     keys: Arc<IssuerKeys>,
     transport: Box<dyn Transport>,
     source: String,
+    /// Number of this task at the gate.
+    number: u64,
     /// Where the JWK Set is, and when that was learnt.
     jwks: Option<(Url, Instant)>,
     last: Option<LastGood>,
@@ -324,7 +327,12 @@ struct LastGood {
 
 impl Drop for Task {
     fn drop(&mut self) {
-        self.keys.refetch().close();
+        self.keys.refetch().close(self.number);
+        if std::thread::panicking() {
+            // The set serves up to its hard age; somebody has to be told well before.
+            tracing::error!(source = %self.source, "fetching keys has ended by a fault of ours");
+            self.keys.record_failure("fetching has ended by a fault of ours; restart the service", now());
+        }
     }
 }
 

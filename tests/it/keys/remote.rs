@@ -279,6 +279,22 @@ async fn dropping_the_handle_ends_the_task_and_frees_who_waits() {
 }
 
 #[tokio::test]
+async fn a_fetcher_that_takes_over_is_not_disturbed_by_the_end_of_the_one_before() {
+    let server = JwksServer::start().await;
+    server.set("/jwks", Reply::ok(named_set(&["a"])));
+    let (keys, before) = spawn(once(&server.url("/jwks")));
+    eventually("keys", || keys.status().next_refresh.is_some()).await;
+    server.set("/moved", Reply::ok(named_set(&["b"])));
+    let planned = keys.status().next_refresh;
+    let _after = Fetcher::spawn(once(&server.url("/moved")), Arc::clone(&keys)).unwrap();
+    drop(before);
+    eventually("keys of the new place", || names(&keys) == ["b"] && keys.status().next_refresh != planned).await;
+    server.set("/moved", Reply::ok(named_set(&["b", "c"])));
+    keys.unknown_key_id("c", Instant::now()).expect("the gate is open").finished().await;
+    assert_eq!(names(&keys), ["b", "c"]);
+}
+
+#[tokio::test]
 async fn an_answer_that_does_not_come_is_given_up() {
     let server = JwksServer::start().await;
     server.hold();
