@@ -32,6 +32,14 @@ struct PadStates {
     sha512: Option<Hmac<Sha512>>,
 }
 
+/// Compiles only while the hashes, whose states are all that a pad state holds, wipe themselves.
+const _: () = {
+    const fn wiped_on_drop<T: zeroize::ZeroizeOnDrop>() {}
+    wiped_on_drop::<Sha256>();
+    wiped_on_drop::<Sha384>();
+    wiped_on_drop::<Sha512>();
+};
+
 impl SecretKey {
     pub(super) fn new(secret: &[u8]) -> Result<Self, KeyError> {
         let shortest = tag_len(Scheme::HmacSha256);
