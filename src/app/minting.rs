@@ -179,7 +179,8 @@ impl SigningKey {
         }
     }
 
-    fn fits(&self, algorithm: Algorithm) -> bool {
+    /// Whether its type goes with `algorithm`.
+    pub(super) fn fits(&self, algorithm: Algorithm) -> bool {
         use Algorithm as A;
         match &self.pair {
             Pair::Ed25519(_) => matches!(algorithm, A::EdDsa | A::Ed25519),
@@ -266,9 +267,8 @@ impl SigningKey {
         key.pin(pinned)
     }
 
-    /// Signs bytes: the signature in its JWA form.
-    pub(super) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, SigningError> {
-        let algorithm = self.algorithm();
+    /// Signs bytes with an algorithm that fits: the signature in its JWA form.
+    fn sign(&self, algorithm: Algorithm, message: &[u8]) -> Result<Vec<u8>, SigningError> {
         let random = SystemRandom::new();
         match &self.pair {
             Pair::Ed25519(pair) => Ok(pair.sign(message).as_ref().to_vec()),
@@ -297,17 +297,26 @@ impl SigningKey {
         }
     }
 
-    /// A token in compact serialization. `header` holds members besides `alg`.
-    pub(super) fn mint(
+    /// A token in compact serialization, signed with the key's own algorithm. `header` holds members besides `alg`.
+    pub(super) fn mint(&self, header: Map<String, Value>, claims: &Map<String, Value>) -> Result<String, SigningError> {
+        self.mint_as(self.algorithm(), header, claims)
+    }
+
+    /// As [`SigningKey::mint`], with any algorithm that fits the type of the key.
+    pub(super) fn mint_as(
         &self,
+        algorithm: Algorithm,
         mut header: Map<String, Value>,
         claims: &Map<String, Value>,
     ) -> Result<String, SigningError> {
-        header.insert("alg".to_owned(), self.algorithm().name().into());
+        if !self.fits(algorithm) {
+            return Err(SigningError::AlgorithmMismatch { fits: self.kind(), wanted: algorithm });
+        }
+        header.insert("alg".to_owned(), algorithm.name().into());
         let header = Value::Object(header).to_string();
-        let claims = Value::Object(claims.clone()).to_string();
+        let claims = serde_json::to_string(claims).map_err(|_| SigningError::Library)?;
         let mut token = format!("{}.{}", base64url::encode(header.as_bytes()), base64url::encode(claims.as_bytes()));
-        let signed = self.sign(token.as_bytes())?;
+        let signed = self.sign(algorithm, token.as_bytes())?;
         token.push('.');
         token.push_str(&base64url::encode(&signed));
         Ok(token)
@@ -354,29 +363,10 @@ impl SigningKey {
         Ok(Value::Object(jwk))
     }
 
-    /// The bytes of an HMAC secret.
-    pub(super) fn secret(&self) -> Option<&[u8]> {
-        match &self.pair {
-            Pair::Hmac(secret) => Some(secret),
-            _ => None,
-        }
-    }
-
-    /// The same key under another id.
-    pub(super) fn named(mut self, key_id: &str) -> Self {
-        self.key_id = Some(key_id.to_owned());
-        self
-    }
-
-    /// Signs with any algorithm its type fits from now on.
+    /// The same key, free to sign with every algorithm its type fits; its JWK names none.
     pub(super) fn unpinned(mut self) -> Self {
         self.pinned = None;
         self
-    }
-
-    /// The same key, signing with `algorithm`.
-    pub(super) fn with_algorithm(&self, algorithm: Algorithm) -> Result<Self, SigningError> {
-        Self::from_jwk(&self.private_jwk()?)?.pin(Some(algorithm))
     }
 
     fn describe(&self, jwk: &mut Map<String, Value>) {

@@ -1,0 +1,207 @@
+//! The development issuer of `serve --dev`: fresh keys for every algorithm, discovery, a JWK Set and a minting endpoint.
+//! It has a listener of its own, on loopback, so that the faces of the service are the same as in production.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::failure::Failure;
+use super::minting::{SigningError, SigningKey};
+use crate::config::{AlgorithmName, Span};
+use crate::jose::Algorithm;
+use crate::keys::prepare::{self, DocumentLimits, Origin};
+use crate::keys::{IssuerKeys, KeySetReport};
+use crate::policy::Policy;
+use crate::verify::IssuerEntry;
+
+/// `aud` of minted tokens, and the audience the development issuer's policy asks for.
+pub(super) const AUDIENCE: &str = "verilane-dev";
+/// Configured name of the development issuer.
+const NAME: &str = "dev";
+/// How long a token is valid whose request says nothing.
+const TTL: Span = Span::secs(3600);
+/// The largest request to the minting endpoint.
+const REQUEST_MAX: usize = 64 * 1024;
+
+/// The development issuer.
+pub(super) struct DevIssuer {
+    issuer: String,
+    keys: Vec<SigningKey>,
+}
+
+impl DevIssuer {
+    /// Fresh keys, for an issuer that listens on `address`.
+    pub(super) fn new(address: SocketAddr) -> Result<Self, SigningError> {
+        // One key of each type; the RSA key serves six algorithms, the Ed25519 key two.
+        let kinds = [
+            Algorithm::EdDsa,
+            Algorithm::Es256,
+            Algorithm::Es384,
+            Algorithm::Es512,
+            Algorithm::Es256k,
+            Algorithm::Hs256,
+            Algorithm::Hs384,
+            Algorithm::Hs512,
+        ];
+        let mut keys = Vec::with_capacity(kinds.len() + 1);
+        for algorithm in kinds {
+            keys.push(SigningKey::generate(algorithm, 2048)?);
+        }
+        keys.push(SigningKey::generate(Algorithm::Rs256, 2048)?.unpinned());
+        Ok(Self { issuer: format!("http://{address}"), keys })
+    }
+
+    /// The issuer as the verifier knows it. The HMAC secrets are in its keys and nowhere else.
+    pub(super) fn entry(&self) -> Result<IssuerEntry, Failure> {
+        let jwks: Result<Vec<Value>, SigningError> =
+            self.keys.iter().map(|key| key.public_jwk().map_or_else(|| key.private_jwk(), Ok)).collect();
+        let document = zeroize::Zeroizing::new(json!({ "keys": jwks? }).to_string());
+        let (set, _) = prepare::from_document(document.as_bytes(), Origin::Local, &DocumentLimits::default())
+            .map_err(Failure::new)?;
+        let keys = IssuerKeys::waiting("development keys");
+        keys.publish_reported(set, KeySetReport::default(), None, std::time::Instant::now());
+        Ok(IssuerEntry {
+            name: Arc::from(NAME),
+            policy: Policy {
+                issuer: Some(self.issuer.clone()),
+                audiences: vec![AUDIENCE.to_owned()],
+                ..Policy::default()
+            },
+            keys,
+        })
+    }
+
+    /// A token. Claims that are null in `claims` are left out, so that incomplete tokens can be made.
+    pub(super) fn mint(
+        &self,
+        algorithm: Algorithm,
+        claims: Map<String, Value>,
+        ttl: Span,
+        now: i64,
+    ) -> Result<String, SigningError> {
+        let expires_at = now.saturating_add(i64::try_from(ttl.0.as_secs()).unwrap_or(i64::MAX));
+        let mut all = Map::new();
+        all.insert("iss".to_owned(), self.issuer.as_str().into());
+        all.insert("aud".to_owned(), AUDIENCE.into());
+        all.insert("sub".to_owned(), "developer".into());
+        all.insert("iat".to_owned(), now.into());
+        all.insert("exp".to_owned(), expires_at.into());
+        all.extend(claims);
+        all.retain(|_, value| !value.is_null());
+
+        // The pinned key comes first: three secrets fit all HMAC algorithms by type.
+        let key = self.keys.iter().find(|key| key.algorithm().scheme() == algorithm.scheme());
+        let key = key.or_else(|| self.keys.iter().find(|key| key.fits(algorithm))).ok_or(SigningError::Rejected)?;
+        let mut header = Map::new();
+        header.insert("typ".to_owned(), "JWT".into());
+        if let Some(key_id) = key.key_id() {
+            header.insert("kid".to_owned(), key_id.into());
+        }
+        key.mint_as(algorithm, header, &all)
+    }
+
+    /// Routes of its listener.
+    pub(super) fn router(self: Arc<Self>) -> Router {
+        Router::new()
+            .route("/.well-known/openid-configuration", get(discovery))
+            .route("/jwks.json", get(jwks))
+            .route("/dev/mint", post(mint))
+            .fallback(async || {
+                let text = "Here are /.well-known/openid-configuration, /jwks.json and POST /dev/mint.\n";
+                (StatusCode::NOT_FOUND, text)
+            })
+            .layer(DefaultBodyLimit::max(REQUEST_MAX))
+            .with_state(self)
+    }
+}
+
+async fn discovery(State(issuer): State<Arc<DevIssuer>>) -> Response {
+    let names: Vec<&str> = Algorithm::ALL
+        .into_iter()
+        .filter(|algorithm| !algorithm.is_symmetric())
+        .map(Algorithm::name)
+        .collect();
+    axum::Json(json!({
+        "issuer": issuer.issuer,
+        "jwks_uri": format!("{}/jwks.json", issuer.issuer),
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": names,
+    }))
+    .into_response()
+}
+
+async fn jwks(State(issuer): State<Arc<DevIssuer>>) -> Response {
+    let keys: Vec<Value> = issuer.keys.iter().filter_map(SigningKey::public_jwk).collect();
+    axum::Json(json!({ "keys": keys })).into_response()
+}
+
+/// Body of `POST /dev/mint`; everything is optional.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct MintRequest {
+    alg: Option<AlgorithmName>,
+    claims: Map<String, Value>,
+    ttl: Option<Span>,
+}
+
+async fn mint(State(issuer): State<Arc<DevIssuer>>, body: Bytes) -> Response {
+    let request = if body.trim_ascii().is_empty() { Ok(MintRequest::default()) } else { serde_json::from_slice(&body) };
+    let request = match request {
+        Ok(request) => request,
+        Err(error) => {
+            let detail = format!("{error}; send {{\"alg\": \"ES256\", \"claims\": {{\"sub\": \"alice\"}}, \"ttl\": \"5m\"}}");
+            return (StatusCode::BAD_REQUEST, axum::Json(json!({ "error": detail }))).into_response();
+        }
+    };
+    let algorithm = request.alg.map_or(Algorithm::EdDsa, |name| name.0);
+    match issuer.mint(algorithm, request.claims, request.ttl.unwrap_or(TTL), super::now()) {
+        Ok(token) => axum::Json(json!({ "token": token, "alg": algorithm.name() })).into_response(),
+        Err(error) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, axum::Json(json!({ "error": error.to_string() }))).into_response()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Context;
+    use crate::kernel::KernelTable;
+    use crate::verify::{TokenRequest, Verdict, Verifier, VerifierOptions};
+
+    #[test]
+    fn tokens_of_every_algorithm_are_accepted_by_the_issuers_entry() {
+        let issuer = DevIssuer::new(SocketAddr::from(([127, 0, 0, 1], 8081))).expect("keys can be made");
+        let entry = issuer.entry().expect("the keys are usable");
+        let verifier = Verifier::new(vec![entry], VerifierOptions::default()).expect("one issuer");
+        let kernels = KernelTable::select::<&str>(&[]).expect("nothing is forced");
+        let mut context = Context::new(&kernels);
+        let now = 1_700_000_000;
+        for algorithm in Algorithm::ALL {
+            let token = issuer.mint(algorithm, Map::new(), TTL, now).expect("it signs");
+            let request = TokenRequest { token: token.into(), issuer: None, audience: None, now, deadline: None };
+            let verdict = verifier.verify(&mut context, &request, std::time::Instant::now());
+            assert!(matches!(verdict, Ok(Verdict::Accepted(_))), "{algorithm}: {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn published_keys_hold_nothing_private() {
+        let issuer = DevIssuer::new(SocketAddr::from(([127, 0, 0, 1], 8081))).expect("keys can be made");
+        let published: Vec<Value> = issuer.keys.iter().filter_map(SigningKey::public_jwk).collect();
+        assert_eq!(published.len(), 6);
+        for key in published {
+            let private = ["d", "p", "q", "dp", "dq", "qi", "k"].into_iter().find(|name| key.get(name).is_some());
+            assert_eq!(private, None, "{}", key["kty"]);
+        }
+    }
+}
