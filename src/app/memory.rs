@@ -28,8 +28,7 @@ pub(super) fn plan(settings: &Settings, cores: usize, kernels: &KernelTable) -> 
     let config = engine_config(settings);
     let connections = http.connections_max as u64;
     let issuers = settings.issuers.len() as u64;
-    let _ = (Engine::new, kernels);
-    let engine = shards_wide * config.slots_per_shard as u64 * 1536;
+        let engine = Engine::new(shards, kernels, &config).memory_bytes() as u64;
     let in_slots = shards_wide * config.slots_per_shard as u64;
     let mut lines = vec![
         line("process", BASE.0, "code, allocator, runtimes".to_owned()),

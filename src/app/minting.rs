@@ -363,6 +363,12 @@ impl SigningKey {
         Ok(Value::Object(jwk))
     }
 
+    /// The same key under another id.
+    pub(super) fn named(mut self, key_id: &str) -> Self {
+        self.key_id = Some(key_id.to_owned());
+        self
+    }
+
     /// The same key, free to sign with every algorithm its type fits; its JWK names none.
     pub(super) fn unpinned(mut self) -> Self {
         self.pinned = None;

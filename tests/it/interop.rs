@@ -180,7 +180,7 @@ fn tokens_of_a_real_provider_are_accepted_through_discovery() {
         "listen: {{data: \"127.0.0.1:{data}\", admin: \"127.0.0.1:{admin}\"}}\n\
          issuers:\n\
          - name: provider\n  issuer: {issuer}\n  audiences: [interop-api]\n  types: [at+jwt]\n  \
-         keys: {{discovery: true, allow_http: true}}\n"
+         keys: {{discovery: true, plain_http: loopback}}\n"
     );
     let config_path = dir.path().join("verilane.yaml");
     std::fs::write(&config_path, config).unwrap();
