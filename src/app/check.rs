@@ -73,7 +73,7 @@ impl Report {
         if let Some(kernels) = kernels {
             report.line(String::new());
             report.line("memory, at most".to_owned());
-            for line in memory::plan(settings, memory::cores(), &kernels) {
+            for line in memory::plan(settings, crate::runtime::cores(), &kernels) {
                 report.line(format!("  {:<16} {:>10}  {}", line.what, line.bytes.to_string(), line.how));
             }
         }

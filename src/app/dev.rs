@@ -124,11 +124,8 @@ impl DevIssuer {
 }
 
 async fn discovery(State(issuer): State<Arc<DevIssuer>>) -> Response {
-    let names: Vec<&str> = Algorithm::ALL
-        .into_iter()
-        .filter(|algorithm| !algorithm.is_symmetric())
-        .map(Algorithm::name)
-        .collect();
+    let names: Vec<&str> =
+        Algorithm::ALL.into_iter().filter(|algorithm| !algorithm.is_symmetric()).map(Algorithm::name).collect();
     axum::Json(json!({
         "issuer": issuer.issuer,
         "jwks_uri": format!("{}/jwks.json", issuer.issuer),
@@ -158,7 +155,8 @@ async fn mint(State(issuer): State<Arc<DevIssuer>>, body: Bytes) -> Response {
     let request = match request {
         Ok(request) => request,
         Err(error) => {
-            let detail = format!("{error}; send {{\"alg\": \"ES256\", \"claims\": {{\"sub\": \"alice\"}}, \"ttl\": \"5m\"}}");
+            let detail =
+                format!("{error}; send {{\"alg\": \"ES256\", \"claims\": {{\"sub\": \"alice\"}}, \"ttl\": \"5m\"}}");
             return (StatusCode::BAD_REQUEST, axum::Json(json!({ "error": detail }))).into_response();
         }
     };

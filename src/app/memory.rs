@@ -28,7 +28,7 @@ pub(super) fn plan(settings: &Settings, cores: usize, kernels: &KernelTable) -> 
     let config = engine_config(settings);
     let connections = http.connections_max as u64;
     let issuers = settings.issuers.len() as u64;
-        let engine = Engine::new(shards, kernels, &config).memory_bytes() as u64;
+    let engine = Engine::new(shards, kernels, &config).memory_bytes() as u64;
     let in_slots = shards_wide * config.slots_per_shard as u64;
     let mut lines = vec![
         line("process", BASE.0, "code, allocator, runtimes".to_owned()),
@@ -70,9 +70,4 @@ pub(super) fn engine_config(settings: &Settings) -> EngineConfig {
         turn_budget: settings.engine.turn_budget.0,
         spill: settings.engine.spill,
     }
-}
-
-/// Cores this process may run on.
-pub(super) fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }

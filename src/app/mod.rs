@@ -4,12 +4,15 @@
 mod check;
 mod cli;
 mod cpu;
+mod dev;
 mod failure;
 mod keygen;
+mod limits;
 mod lines;
 mod memory;
 mod mint;
 mod minting;
+mod serve;
 mod sources;
 mod verify;
 
@@ -40,7 +43,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let outcome = match cli.command {
-        Command::Serve(_) => Err(failure::Failure::new("not built in")),
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Mint(arguments) => mint::run(&arguments),
         Command::Keygen(arguments) => keygen::run(&arguments),

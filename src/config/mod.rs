@@ -81,6 +81,7 @@ pub fn parse(
         }
     }
     problems.extend(unknown::take_unknown(&mut root, schema().as_value()));
+    root.drop_empty_sections();
     let settings = type_settings(&root, &mut problems);
     if problems.is_empty() {
         problems.extend(validate::problems(&settings).into_iter().map(|(path, message)| Problem {

@@ -61,7 +61,7 @@ pub(super) fn path_text(path: &[Step]) -> String {
 impl Node {
     /// Reads one YAML document; an empty one is an empty mapping. Duplicate keys are refused by the reader.
     pub(super) fn from_yaml(text: &str, origin: Option<&Origin>) -> Result<Self, Problem> {
-        let options = serde_saphyr::options! { with_snippet: false };
+        let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
         let mut node: Self = serde_saphyr::from_str_with_options(text, options).map_err(|error| Problem {
             path: String::new(),
             origin: origin.cloned().or_else(|| error.location().map(file_origin)).unwrap_or_default(),
@@ -71,6 +71,13 @@ impl Node {
             node.mark(origin);
         }
         Ok(node)
+    }
+
+    /// Forgets members of this node that hold nothing: sections whose settings are all commented out.
+    pub(super) fn drop_empty_sections(&mut self) {
+        if let Value::Map(members) = &mut self.value {
+            members.retain(|member| !matches!(member.node.value, Value::Null));
+        }
     }
 
     /// Sets every origin below and including this node.

@@ -277,12 +277,13 @@ fn has_secret(issuer: &IssuerSettings) -> bool {
 }
 
 fn check_url(text: &str, plain_http: PlainHttp) -> Result<(), String> {
-    let uri: http::Uri = text.parse().map_err(|_| "not an absolute https address".to_owned())?;
+    let uri: http::Uri =
+        text.parse().map_err(|_| "not an https address such as https://id.example.com/jwks.json".to_owned())?;
     if text.contains('#') {
         return Err("an address here has no fragment".to_owned());
     }
     let Some(authority) = uri.authority().filter(|authority| !authority.host().is_empty()) else {
-        return Err("not an absolute https address".to_owned());
+        return Err("not an https address such as https://id.example.com/jwks.json".to_owned());
     };
     if authority.as_str().contains('@') {
         return Err("credentials do not belong in an address".to_owned());
@@ -297,7 +298,7 @@ fn check_url(text: &str, plain_http: PlainHttp) -> Result<(), String> {
                                        keys.plain_http where the way is yours"
                 .to_owned()),
         },
-        _ => Err("not an https address".to_owned()),
+        _ => Err("not an https address such as https://id.example.com/jwks.json".to_owned()),
     }
 }
 

@@ -163,7 +163,7 @@ const BAD_ISSUERS: &[(&str, &str, &str)] = &[
         "    keys: {jwks_url: http://a.example/k, plain_http: loopback}\n",
         "the host is not this machine",
     ),
-    ("no address", "    keys: {jwks_url: keys.json}\n", "not an absolute https address"),
+    ("no address", "    keys: {jwks_url: keys.json}\n", "keys.jwks_url: not an https address such as"),
     ("password", "    keys: {jwks_url: https://u:p@a.example/k}\n", "credentials do not belong in an address"),
     ("ca for a file", "    keys: {jwks_file: a, ca_file: b}\n", "keys.ca_file: has no meaning with jwks_file"),
     ("encoding for pem", "    keys: {pem_file: a, secret_encoding: raw}\n", "keys.secret_encoding: has no meaning"),

@@ -1,0 +1,382 @@
+//! `verilane serve`: everything is put together here, and taken apart here, in one order each.
+//!
+//! Start: settings, logs, kernels and their self-test, key sources, verifier, engine, shards, listeners, readiness.
+//! Stop: readiness says no, a pause if one is configured, listeners close, accepted work is finished within a bound, the
+//! admin listener closes last.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use serde_json::Map;
+use tokio::net::TcpListener;
+
+use super::cli::ServeArguments;
+use super::dev::{self, DevIssuer};
+use super::failure::{Failure, Outcome};
+use super::{EXIT_ACCEPTED, cpu, limits, memory, sources};
+use crate::admin::{self, AdminState, KernelReport, Readiness};
+use crate::config::{self, FlagOverride, LogFormat, Settings, Span};
+use crate::engine::Engine;
+use crate::faces::{Drain, DrainSwitch, FaceSettings, ShardState};
+use crate::grpc::{self, ServingState};
+use crate::http::{self, ConnectionSettings};
+use crate::jose::Algorithm;
+use crate::keys::remote::FetchHandle;
+use crate::keys::watch::WatchHandle;
+use crate::runtime::{self, Background, ConnectionGuard, Listener, Runtime, RuntimeConfig, ShardInit};
+use crate::telemetry::{self, CheckMetrics, Metrics, MetricsSources};
+use crate::verify::{IssuerEntry, ShardVerifier, Verifier, VerifierOptions};
+
+/// How long the token in the printed curl line is valid.
+const DEV_TOKEN_TTL: Span = Span::secs(24 * 3600);
+/// What development starts from: the log would bury the curl line.
+const DEV_SETTINGS: &str = "telemetry: {log_level: warn}";
+/// How often readiness is looked at until it is reached.
+const READINESS_POLL: Duration = Duration::from_millis(50);
+
+pub(super) fn run(arguments: &ServeArguments) -> Outcome {
+    let settings = load_settings(arguments)?;
+    if arguments.dev {
+        require_loopback(&settings, arguments.dev_issuer)?;
+    }
+    let format = match settings.telemetry.log_format {
+        LogFormat::Text => telemetry::LogFormat::Human,
+        LogFormat::Json => telemetry::LogFormat::Json,
+    };
+    telemetry::init_logging(format, settings.telemetry.log_level.name()).map_err(Failure::new)?;
+    for warning in config::warnings(&settings) {
+        // In development the issuer is not in the configuration.
+        if !arguments.dev || warning.path != "issuers" {
+            tracing::warn!(setting = warning.path, "{}", warning.message);
+        }
+    }
+    let (kernels, replaced) = cpu::tested_kernels(&settings.engine.kernels)?;
+    for failure in &replaced {
+        tracing::error!(%failure, "a kernel was replaced; this machine may be faulty");
+    }
+    limits::raise_open_files(settings.http.connections_max);
+
+    let background = Background::start().map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
+    let dev = arguments.dev.then(|| Development::bind(&background, arguments.dev_issuer)).transpose()?;
+    let mut issuers = Vec::with_capacity(settings.issuers.len() + 1);
+    if let Some(dev) = &dev {
+        issuers.push(dev.issuer.entry()?);
+    }
+    let mut keys = background.block_on(start_sources(&settings))?;
+    issuers.append(&mut keys.issuers);
+
+    let options = VerifierOptions { limits: settings.limits.limits(), candidates_max: settings.limits.candidates_max };
+    let names: Vec<Arc<str>> = issuers.iter().map(|issuer| Arc::clone(&issuer.name)).collect();
+    let verifier = Arc::new(ArcSwap::from_pointee(Verifier::new(issuers, options).map_err(Failure::new)?));
+    for line in memory::plan(&settings, runtime::cores(), &kernels) {
+        tracing::info!(what = line.what, at_most = %line.bytes, "{}", line.how);
+    }
+
+    let shards = settings.engine.shards.resolve(runtime::cores());
+    let engine = Engine::new(shards, &kernels, &memory::engine_config(&settings));
+    let checks = Arc::new(CheckMetrics::new(names, shards));
+    let serving = background.block_on(ServingState::starting());
+    let data = bind(settings.listen.data, "--listen")?;
+    let admin_listener = bind_tokio(&background, settings.listen.admin, "--admin")?;
+    let data_address = local_address(data.local_addr())?;
+    let admin_address = local_address(admin_listener.local_addr())?;
+
+    let shard_app = ShardParts {
+        verifier: Arc::clone(&verifier),
+        checks: Arc::clone(&checks),
+        serving: serving.clone(),
+        faces: Arc::new(face_settings(&settings)),
+        connection: connection_settings(&settings),
+        unknown_kid_wait: settings.keys.unknown_kid_wait.0,
+        parked_max: settings.keys.parked_max,
+    };
+    let runtime_config = RuntimeConfig {
+        pin: settings.engine.pin,
+        connections_max: settings.http.connections_max,
+        drain_timeout: settings.shutdown.drain_timeout.0,
+    };
+    let mut runtime = Runtime::start(&engine, &runtime_config, move |shard: &ShardInit| shard_app.start(shard))
+        .map_err(|error| Failure::new(format!("cannot start the shards: {error}")))?;
+
+    let readiness = Arc::new(Readiness::new(settings.keys.readiness_wait.0));
+    let metrics = Arc::new(Metrics::new(MetricsSources {
+        checks,
+        verifier: Arc::clone(&verifier),
+        engine,
+        kernels: kernels.clone(),
+    }));
+    let (admin_stop, admin_drain) = Drain::channel();
+    let admin_router = admin::router(AdminState {
+        metrics,
+        verifier: Arc::clone(&verifier),
+        readiness: Arc::clone(&readiness),
+        kernels: Arc::new(KernelReport::new(&kernels, &replaced)),
+    });
+    let admin_task = background.handle().spawn(admin::serve(admin_listener, admin_router, admin_drain));
+    readiness.self_test_passed();
+    runtime.listen(data, &background);
+    background.handle().spawn(announce_ready(Arc::clone(&readiness), verifier, serving.clone()));
+    tracing::info!(data = %data_address, admin = %admin_address, shards, "serving");
+
+    if let Some(dev) = dev {
+        dev.announce(data_address, admin_address)?;
+        dev.serve(&background);
+    }
+    background.block_on(stop_on_signal(settings, readiness, serving, runtime, admin_stop, admin_task))
+}
+
+/// Waits for a signal, then stops everything in order. A second signal ends the waiting.
+async fn stop_on_signal(
+    settings: Settings,
+    readiness: Arc<Readiness>,
+    serving: ServingState,
+    runtime: Runtime,
+    admin_stop: DrainSwitch,
+    admin_task: tokio::task::JoinHandle<()>,
+) -> Outcome {
+    let no_signals = |error: std::io::Error| Failure::new(format!("cannot wait for signals: {error}"));
+    let signal = runtime::shutdown_signal().await.map_err(no_signals)?;
+    tracing::info!(?signal, "draining");
+    readiness.drain();
+    serving.not_serving().await;
+    let stop = async {
+        tokio::time::sleep(settings.shutdown.announce.0).await;
+        let drained = runtime.drain().await;
+        tracing::info!(connections_cut = drained.connections_cut, shards_left = drained.shards_left, "drained");
+        admin_stop.start();
+        // The admin listener ends by itself when it is told to; a panic in it would have been logged.
+        let _ = admin_task.await;
+    };
+    tokio::select! {
+        () = stop => Ok(EXIT_ACCEPTED),
+        again = runtime::shutdown_signal() => {
+            again.map_err(no_signals)?;
+            Err(Failure::new("asked again to stop: connections were cut"))
+        }
+    }
+}
+
+fn load_settings(arguments: &ServeArguments) -> Result<Settings, Failure> {
+    let address = |flag, path, address: Option<SocketAddr>| {
+        address.map(|address| FlagOverride { flag, path, value: address.to_string() })
+    };
+    let flags: Vec<FlagOverride> = [
+        address("--listen", &["listen", "data"], arguments.listen),
+        address("--admin", &["listen", "admin"], arguments.admin),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if arguments.dev {
+        return Ok(config::parse(DEV_SETTINGS, std::env::vars(), &flags)?);
+    }
+    let settings = config::load(arguments.config.as_deref(), std::env::vars(), &flags)?;
+    if arguments.config.is_none() && settings.issuers.is_empty() {
+        return Err(Failure::new("no configuration").hint(
+            "`verilane serve --dev` needs none; else give --config FILE, or VERILANE__ISSUERS__0__... variables",
+        ));
+    }
+    Ok(settings)
+}
+
+fn require_loopback(settings: &Settings, dev_issuer: SocketAddr) -> Result<(), Failure> {
+    let listeners =
+        [("--listen", settings.listen.data), ("--admin", settings.listen.admin), ("--dev-issuer", dev_issuer)];
+    for (flag, address) in listeners {
+        if !address.ip().is_loopback() {
+            return Err(Failure::new(format!("--dev signs tokens for whoever asks, so {address} is refused"))
+                .hint(format!("give {flag} an address on loopback, such as 127.0.0.1:{}", address.port())));
+        }
+    }
+    Ok(())
+}
+
+/// The sources at work. Dropping the handles ends refreshing.
+struct Sources {
+    issuers: Vec<IssuerEntry>,
+    _watching: WatchHandle,
+    _fetching: Vec<FetchHandle>,
+}
+
+/// Starts every source of keys. What can never heal (text in the configuration, a missing variable) ends the start;
+/// files and addresses are tried again, and their issuers answer `keys_unavailable` until then.
+async fn start_sources(settings: &Settings) -> Result<Sources, Failure> {
+    use crate::keys::IssuerKeys;
+    use crate::keys::remote::Fetcher;
+    use crate::keys::watch::{self, WatchOptions, Watched};
+
+    let limits = sources::document_limits(settings);
+    let (mut issuers, mut watched, mut fetching) = (Vec::new(), Vec::new(), Vec::new());
+    for issuer in &settings.issuers {
+        let named = |error: &dyn std::fmt::Display| Failure::new(format!("issuer {}: {error}", issuer.name));
+        let keys = match sources::local_source(issuer) {
+            Some(source) if source.path().is_some() => {
+                let keys = IssuerKeys::waiting(source.describe());
+                watched.push(Watched { source, keys: Arc::clone(&keys) });
+                keys
+            }
+            Some(source) => source.fixed(&limits).map_err(|error| named(&error))?,
+            None => IssuerKeys::waiting("not fetched yet"),
+        };
+        if let Some(remote) = sources::remote_source(settings, issuer)? {
+            fetching.push(Fetcher::spawn(remote, Arc::clone(&keys)).map_err(|error| named(&error))?);
+        }
+        issuers.push(IssuerEntry { name: Arc::from(issuer.name.as_str()), policy: issuer.policy(), keys });
+    }
+    let options = WatchOptions { poll: settings.keys.file_poll.0, limits, ..WatchOptions::default() };
+    let watching = watch::spawn(watched, options).await;
+    Ok(Sources { issuers, _watching: watching, _fetching: fetching })
+}
+
+/// Tells gRPC health once readiness is reached.
+async fn announce_ready(readiness: Arc<Readiness>, verifier: Arc<ArcSwap<Verifier>>, serving: ServingState) {
+    while !readiness.report(verifier.load().issuers()).ready {
+        tokio::time::sleep(READINESS_POLL).await;
+    }
+    serving.serving().await;
+    tracing::info!("ready");
+}
+
+/// What every shard's thread is given to build its faces from.
+struct ShardParts {
+    verifier: Arc<ArcSwap<Verifier>>,
+    checks: Arc<CheckMetrics>,
+    serving: ServingState,
+    faces: Arc<FaceSettings>,
+    connection: ConnectionSettings,
+    unknown_kid_wait: Duration,
+    parked_max: usize,
+}
+
+impl ShardParts {
+    /// On the shard's own thread: its verifier, its routes, and how it serves a connection.
+    fn start(&self, init: &ShardInit) -> runtime::ConnectionHandler {
+        let observer = self.checks.observer(init.index);
+        let verifier = ShardVerifier::new(
+            Arc::clone(&self.verifier),
+            init.shard.clone(),
+            observer,
+            self.unknown_kid_wait,
+            self.parked_max,
+        );
+        let drain = Drain::from_watch(init.drain.clone());
+        let state = ShardState::new(verifier, Arc::clone(&self.faces), drain.clone());
+        // The descriptors are compiled in: if they cannot be read the build is broken, and no shard must start.
+        let grpc = grpc::router(state.clone(), &self.serving)
+            .unwrap_or_else(|error| panic!("the gRPC descriptors of this build cannot be read: {error}"));
+        let router = http::router(state).merge(grpc);
+        let connection = self.connection.clone();
+        Rc::new(move |io, guard: ConnectionGuard| {
+            let (router, connection, drain) = (router.clone(), connection.clone(), drain.clone());
+            tokio::task::spawn_local(async move {
+                http::serve_connection(io, router, &connection, drain).await;
+                drop(guard);
+            });
+        })
+    }
+}
+
+fn face_settings(settings: &Settings) -> FaceSettings {
+    let http = &settings.http;
+    FaceSettings {
+        body_bytes_max: http.body.bytes(),
+        signature_body_bytes_max: http.signature_body.bytes(),
+        batch_bytes_max: http.batch_body.bytes(),
+        batch_items_max: http.batch_items_max,
+        line_bytes_max: http.line.bytes(),
+        window: http.window,
+        bulk_in_flight_max: http.bulk_in_flight_max,
+        request_timeout: http.request_timeout.0,
+        body_timeout: http.body_timeout.0,
+        stream_idle_timeout: http.stream_idle_timeout.0,
+        limits: settings.limits.limits(),
+    }
+}
+
+fn connection_settings(settings: &Settings) -> ConnectionSettings {
+    ConnectionSettings {
+        header_read_timeout: settings.http.header_timeout.0,
+        write_timeout: settings.http.write_timeout.0,
+        header_bytes_max: settings.http.headers.bytes(),
+        streams_max: settings.http.streams_per_connection,
+        ..ConnectionSettings::default()
+    }
+}
+
+fn bind(address: SocketAddr, flag: &str) -> Result<Listener, Failure> {
+    Listener::bind_tcp(address).map_err(|error| cannot_listen(address, flag, &error))
+}
+
+fn bind_tokio(background: &Background, address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
+    background.block_on(TcpListener::bind(address)).map_err(|error| cannot_listen(address, flag, &error))
+}
+
+fn cannot_listen(address: SocketAddr, flag: &str, error: &std::io::Error) -> Failure {
+    let failure = Failure::new(format!("cannot listen on {address}: {error}"));
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => failure.hint(format!("{flag} {}:0 takes a free port", address.ip())),
+        _ => failure,
+    }
+}
+
+fn local_address(address: std::io::Result<SocketAddr>) -> Result<SocketAddr, Failure> {
+    address.map_err(|error| Failure::new(format!("a listener has no address: {error}")))
+}
+
+/// The development issuer and its listener.
+struct Development {
+    issuer: Arc<DevIssuer>,
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Development {
+    /// The listener comes first: its port is part of the issuer's name.
+    fn bind(background: &Background, address: SocketAddr) -> Result<Self, Failure> {
+        let listener = bind_tokio(background, address, "--dev-issuer")?;
+        let address = local_address(listener.local_addr())?;
+        Ok(Self { issuer: Arc::new(DevIssuer::new(address)?), listener, address })
+    }
+
+    fn serve(self, background: &Background) {
+        let Self { issuer, listener, .. } = self;
+        background.handle().spawn(async move {
+            if let Err(error) = axum::serve(listener, issuer.router()).await {
+                tracing::error!(%error, "the development issuer ended");
+            }
+        });
+    }
+
+    /// Says where everything is, with a command that works as it stands.
+    fn announce(&self, data: SocketAddr, admin: SocketAddr) -> Result<(), Failure> {
+        let token = self.issuer.mint(Algorithm::EdDsa, Map::new(), DEV_TOKEN_TTL, super::now())?;
+        let issuer = self.address;
+        let audience = dev::AUDIENCE;
+        let text = format!(
+            r#"Verilane, development mode: fresh keys at every start, loopback only.
+
+  data    http://{data}   POST /v1/verify and /v1/verify:batch, POST /v1/signatures:verify and :batch,
+          gRPC verilane.v1.Verifier (no TLS), GET /openapi.json
+  admin   http://{admin}   GET /livez /readyz /metrics /kernels
+  issuer  http://{issuer}   GET /.well-known/openid-configuration /jwks.json, POST /dev/mint
+          audience {audience}
+
+Verify a token (good for 24 hours):
+
+curl -s http://{data}/v1/verify -H 'content-type: application/json' -d '{{"token":"{token}"}}'
+
+Mint another, with any algorithm and any claims:
+
+curl -s http://{issuer}/dev/mint -d '{{"alg":"ES256","claims":{{"sub":"alice"}},"ttl":"5m"}}'
+
+Ctrl-C stops.
+"#
+        );
+        let mut out = std::io::stdout().lock();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::output(&error))
+    }
+}
