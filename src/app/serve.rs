@@ -256,15 +256,16 @@ impl ShardParts {
     /// On the shard's own thread: its verifier, its routes, and how it serves a connection.
     fn start(&self, init: &ShardInit) -> runtime::ConnectionHandler {
         let observer = self.checks.observer(init.index);
-        let verifier = ShardVerifier::new(
+        let single = ShardVerifier::new(
             Arc::clone(&self.verifier),
             init.shard.clone(),
             observer,
             self.unknown_kid_wait,
             self.parked_max,
         );
+        let bulk = single.for_bulk();
         let drain = Drain::from_watch(init.drain.clone());
-        let state = ShardState::new(verifier, Arc::clone(&self.faces), drain.clone());
+        let state = ShardState::new(single, bulk, Arc::clone(&self.faces), drain.clone());
         // The descriptors are compiled in: if they cannot be read the build is broken, and no shard must start.
         let grpc = grpc::router(state.clone(), &self.serving)
             .unwrap_or_else(|error| panic!("the gRPC descriptors of this build cannot be read: {error}"));
@@ -327,6 +328,13 @@ fn local_address(address: std::io::Result<SocketAddr>) -> Result<SocketAddr, Fai
     address.map_err(|error| Failure::new(format!("a listener has no address: {error}")))
 }
 
+/// The token with another first character in its signature.
+fn forge(token: &str) -> String {
+    let Some((input, signature)) = token.rsplit_once('.') else { return token.to_owned() };
+    let first = if signature.starts_with('A') { 'B' } else { 'A' };
+    format!("{input}.{first}{}", signature.get(1..).unwrap_or_default())
+}
+
 /// The development issuer and its listener.
 struct Development {
     issuer: Arc<DevIssuer>,
@@ -354,6 +362,7 @@ impl Development {
     /// Says where everything is, with a command that works as it stands.
     fn announce(&self, data: SocketAddr, admin: SocketAddr) -> Result<(), Failure> {
         let token = self.issuer.mint(Algorithm::EdDsa, Map::new(), DEV_TOKEN_TTL, super::now())?;
+        let forged = forge(&token);
         let issuer = self.address;
         let audience = dev::AUDIENCE;
         let text = format!(
@@ -368,6 +377,10 @@ impl Development {
 Verify a token (good for 24 hours):
 
 curl -s http://{data}/v1/verify -H 'content-type: application/json' -d '{{"token":"{token}"}}'
+
+The same with one byte of its signature changed:
+
+curl -s http://{data}/v1/verify -H 'content-type: application/json' -d '{{"token":"{forged}"}}'
 
 Mint another, with any algorithm and any claims:
 

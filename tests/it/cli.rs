@@ -1,1 +1,727 @@
-//! Its author fills it.
+//! The command line, through the real binary: what it prints, what it refuses, and with which exit code.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use verilane::jose::Algorithm;
+use verilane::kernel::Scheme;
+
+const ISSUER: &str = "https://issuer.example";
+/// The time tests mint and judge at.
+const NOW: &str = "1700000000";
+
+fn verilane(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_verilane"));
+    command.args(arguments).stdin(Stdio::null());
+    // Settings of whoever runs the tests are not the tests' business.
+    for (name, _) in std::env::vars() {
+        if name.starts_with("VERILANE_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// What a finished command left behind.
+#[derive(Debug)]
+struct Ended {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
+        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+fn run(arguments: &[&str]) -> Ended {
+    verilane(arguments).output().expect("the binary starts").into()
+}
+
+fn run_with_input(arguments: &[&str], input: &str) -> Ended {
+    let mut child = verilane(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut stdin = child.stdin.take().expect("piped");
+    let input = input.to_owned();
+    // Written beside reading: a full pipe on both sides would block for ever.
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let ended = child.wait_with_output().expect("it ends").into();
+    writer.join().expect("the writer ends").expect("input is read");
+    ended
+}
+
+/// Asserts an exit code and that standard error says something.
+fn fails(arguments: &[&str], expected: &[&str]) {
+    let ended = run(arguments);
+    assert_eq!(ended.code, Some(2), "{arguments:?}: {ended:?}");
+    for text in expected {
+        assert!(ended.err.contains(text), "{arguments:?}: {text:?} is not in\n{}", ended.err);
+    }
+    assert_eq!(ended.out, "", "{arguments:?}");
+}
+
+/// A directory with a fresh key: `private.jwk.json`, and `jwks.json` unless it is a secret.
+struct Keys(TempDir);
+
+impl Keys {
+    fn new(algorithm: &str) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let out = directory.path().to_str().expect("UTF-8").to_owned();
+        let ended = run(&["keygen", "--alg", algorithm, "--out", &out]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        Self(directory)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().expect("UTF-8").to_owned()
+    }
+
+    fn private(&self) -> String {
+        self.path("private.jwk.json")
+    }
+
+    fn public(&self) -> String {
+        self.path("jwks.json")
+    }
+
+    fn mint(&self, more: &[&str]) -> String {
+        let key = self.private();
+        let mut arguments =
+            vec!["mint", "--key", &key, "--iss", ISSUER, "--aud", "api", "--sub", "alice", "--now", NOW];
+        arguments.extend_from_slice(more);
+        let ended = run(&arguments);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.out.trim_end().to_owned()
+    }
+}
+
+/// The token with another character at the start of its signature.
+fn forged(token: &str) -> String {
+    let (input, signature) = token.rsplit_once('.').expect("three segments");
+    let first = if signature.starts_with('A') { 'B' } else { 'A' };
+    format!("{input}.{first}{}", &signature[1..])
+}
+
+fn lines_of_json(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"))).collect()
+}
+
+#[test]
+fn every_command_explains_itself_with_examples() {
+    let ended = run(&["--help"]);
+    assert_eq!(ended.code, Some(0));
+    for command in ["serve", "verify", "mint", "keygen", "check", "cpu"] {
+        assert!(ended.out.contains(command), "{command}");
+        let help = run(&[command, "--help"]);
+        assert_eq!(help.code, Some(0), "{command}");
+        assert!(help.out.contains("Examples:") && help.out.contains(&format!("verilane {command}")), "{}", help.out);
+        assert_eq!(help.err, "");
+    }
+    assert!(run(&["--version"]).out.contains(env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn the_page_on_the_command_line_names_every_flag() {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/cli.md")).unwrap();
+    for command in verilane::app::command().get_subcommands() {
+        for argument in command.get_arguments() {
+            let Some(long) = argument.get_long() else { continue };
+            assert!(long == "help" || page.contains(&format!("`--{long}")), "{} --{long}", command.get_name());
+        }
+    }
+}
+
+#[test]
+fn wrong_usage_is_an_error() {
+    for arguments in [&["verfy"][..], &["verify"], &["verify", "token"], &["mint"], &["keygen", "--alg", "RS257"]] {
+        let ended = run(arguments);
+        assert_eq!(ended.code, Some(2), "{arguments:?}: {ended:?}");
+    }
+    fails(&["keygen", "--alg", "es256"], &["did you mean `ES256`?"]);
+    fails(&["keygen", "--alg", "none"], &["never accepted"]);
+    fails(&["keygen", "--alg", "RS256", "--bits", "1024"], &["2048, 3072, 4096 or 8192"]);
+}
+
+#[test]
+fn cpu_shows_a_kernel_for_every_scheme() {
+    let text = run(&["cpu"]);
+    let json = run(&["cpu", "--json"]);
+    assert_eq!((text.code, json.code), (Some(0), Some(0)));
+    let json: Value = serde_json::from_str(&json.out).expect("JSON");
+    let kernels = json["kernels"].as_array().expect("a list");
+    assert_eq!(kernels.len(), Scheme::COUNT);
+    for (scheme, kernel) in Scheme::ALL.into_iter().zip(kernels) {
+        assert_eq!(kernel["scheme"], scheme.name());
+        assert!(text.out.contains(scheme.name()), "{scheme}");
+        let entries = verilane::kernel::entries(scheme).count();
+        assert_eq!(
+            kernel["not_chosen"].as_array().map(Vec::len),
+            Some(entries - 1),
+            "{scheme}: a reason for each other"
+        );
+    }
+    let forced: Value = serde_json::from_str(&run(&["cpu", "--json", "--kernel", "portable"]).out).expect("JSON");
+    assert!(forced["kernels"].as_array().unwrap().iter().all(|k| k["forced"] == true && k["backend"] == "portable"));
+    fails(&["cpu", "--kernel", "quantum"], &["no kernel is named `quantum`", "hint: "]);
+}
+
+#[test]
+fn a_key_of_every_algorithm_signs_tokens_that_verify() {
+    for algorithm in Algorithm::ALL {
+        let keys = Keys::new(algorithm.name());
+        let token = keys.mint(&[]);
+        // A secret has no public half: the private file is what both sides share.
+        let (flag, file) = if algorithm.is_symmetric() { ("--key", keys.private()) } else { ("--jwks", keys.public()) };
+        let verify = |token: &str| {
+            run(&["verify", flag, &file, "--issuer", ISSUER, "--audience", "api", "--now", NOW, "--json", token])
+        };
+        let accepted = verify(&token);
+        assert_eq!(accepted.code, Some(0), "{algorithm}: {accepted:?}");
+        let verdict: Value = serde_json::from_str(&accepted.out).expect("JSON");
+        assert_eq!(verdict["verdict"], "accepted", "{algorithm}");
+        assert_eq!(verdict["algorithm"], algorithm.name());
+        assert_eq!(verdict["claims"]["sub"], "alice");
+        let rejected = verify(&forged(&token));
+        assert_eq!(rejected.code, Some(1), "{algorithm}: {rejected:?}");
+        assert!(rejected.out.contains("signature_invalid"), "{algorithm}: {}", rejected.out);
+    }
+}
+
+#[test]
+fn an_rsa_key_signs_with_every_rsa_algorithm_when_asked() {
+    let keys = Keys::new("RS256");
+    let text = std::fs::read_to_string(keys.private()).unwrap();
+    let mut jwk: Value = serde_json::from_str(&text).unwrap();
+    jwk.as_object_mut().unwrap().remove("alg");
+    let free = keys.path("free.json");
+    std::fs::write(&free, jwk.to_string()).unwrap();
+    for algorithm in ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"] {
+        let token = run(&["mint", "--key", &free, "--alg", algorithm]);
+        assert_eq!(token.code, Some(0), "{token:?}");
+        let ended = run(&["verify", "--key", &free, "--alg", algorithm, token.out.trim_end()]);
+        assert_eq!(ended.code, Some(0), "{algorithm}: {ended:?}");
+    }
+    fails(&["mint", "--key", &free, "--alg", "ES256"], &["cannot sign ES256"]);
+    fails(&["mint", "--key", &keys.private(), "--alg", "PS256"], &["a key for RS256 cannot sign PS256"]);
+}
+
+#[test]
+fn keygen_protects_private_keys() {
+    let keys = Keys::new("EdDSA");
+    let public = std::fs::read_to_string(keys.public()).unwrap();
+    assert!(!public.contains("\"d\""), "{public}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = std::fs::metadata(keys.private()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    let directory = keys.path("");
+    let before = std::fs::read(keys.private()).unwrap();
+    let ended = run(&["keygen", "--out", &directory]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.err.contains("--force"), "{}", ended.err);
+    assert_eq!(std::fs::read(keys.private()).unwrap(), before);
+    assert_eq!(run(&["keygen", "--out", &directory, "--force"]).code, Some(0));
+    assert_ne!(std::fs::read(keys.private()).unwrap(), before);
+
+    let printed = run(&["keygen", "--alg", "ES256", "--kid", "k1"]);
+    let printed = lines_of_json(&printed.out);
+    assert_eq!((printed.len(), &printed[0]["kid"], &printed[1]["keys"][0]["kid"]), (2, &"k1".into(), &"k1".into()));
+    assert_eq!(lines_of_json(&run(&["keygen", "--alg", "HS256"]).out).len(), 1, "a secret has no public half");
+}
+
+#[test]
+fn key_ids_are_rfc_7638_thumbprints() {
+    use verilane::jose::base64url;
+    let printed = lines_of_json(&run(&["keygen", "--alg", "EdDSA"]).out);
+    let jwk = &printed[1]["keys"][0];
+    let canonical = format!("{{\"crv\":\"Ed25519\",\"kty\":\"OKP\",\"x\":{}}}", jwk["x"]);
+    let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, canonical.as_bytes());
+    assert_eq!(jwk["kid"], base64url::encode(hash.as_ref()));
+}
+
+#[test]
+fn mint_puts_claims_where_they_were_asked() {
+    let keys = Keys::new("EdDSA");
+    let token = keys.mint(&[
+        "--claims",
+        "{\"sub\":\"other\",\"a\":1}",
+        "--claim",
+        "groups=[\"x\",\"y\"]",
+        "--claim",
+        "note=plain text",
+        "--aud",
+        "second",
+        "--ttl",
+        "10m",
+        "--typ",
+        "at+jwt",
+        "--kid",
+        "",
+    ]);
+    let segment = |index: usize| -> Value {
+        let encoded = token.split('.').nth(index).expect("three segments");
+        serde_json::from_slice(&verilane::jose::base64url::decode(encoded.as_bytes()).unwrap()).unwrap()
+    };
+    let expected = serde_json::json!({
+        "iss": ISSUER, "sub": "alice", "aud": ["api", "second"], "a": 1, "groups": ["x", "y"], "note": "plain text",
+        "iat": 1_700_000_000, "exp": 1_700_000_600,
+    });
+    assert_eq!(segment(1), expected);
+    assert_eq!(segment(0), serde_json::json!({ "alg": "EdDSA", "typ": "at+jwt" }));
+
+    let key = keys.private();
+    fails(&["mint", "--key", &key, "--claims", "[]"], &["not a JSON object"]);
+    fails(&["mint", "--key", &key, "--claim", "novalue"], &["no `=`"]);
+    let several = run(&["mint", "--key", &key, "--count", "3"]);
+    let several: Vec<&str> = several.out.lines().collect();
+    assert_eq!(several.len(), 3);
+    assert!(several[0] != several[1] && several[1] != several[2]);
+}
+
+/// Each case: a name, more flags for `mint`, more flags for `verify`, and the reason; none is accepted.
+const JUDGEMENTS: &[(&str, &[&str], &[&str], Option<&str>)] = &[
+    ("good", &[], &["--issuer", ISSUER, "--audience", "api"], None),
+    ("one of two audiences", &[], &["--audience", "x", "--audience", "api"], None),
+    ("other issuer", &[], &["--issuer", "https://other.example"], Some("issuer_mismatch")),
+    ("other audience", &[], &["--audience", "x"], Some("audience_mismatch")),
+    ("expired", &["--ttl", "1s"], &["--now", "1700000001"], Some("expired")),
+    ("within leeway", &["--ttl", "1s"], &["--now", "1700000001", "--leeway", "1s"], None),
+    ("time as a date", &[], &["--now", "2023-11-14T22:13:20Z"], None),
+    ("not yet", &["--claim", "nbf=1700000001"], &[], Some("not_yet_valid")),
+    ("no expiry", &["--no-expiry"], &[], Some("expiry_missing")),
+    ("no expiry allowed", &["--no-expiry"], &["--allow-missing-expiry"], None),
+    ("algorithm not allowed", &[], &["--alg", "ES256,RS256"], Some("algorithm_not_allowed")),
+    ("algorithm allowed", &[], &["--alg", "EdDSA"], None),
+    ("other type", &[], &["--typ", "at+jwt"], Some("type_mismatch")),
+    ("claim missing", &[], &["--require", "client_id"], Some("claim_missing")),
+    ("claim there", &["--claim", "client_id=c"], &["--require", "client_id"], None),
+    ("portable kernels", &[], &["--kernel", "portable"], None),
+];
+
+#[test]
+fn verify_judges_by_its_flags_and_explains_each_check() {
+    let keys = Keys::new("EdDSA");
+    for (name, mint, verify, reason) in JUDGEMENTS {
+        let token = keys.mint(mint);
+        let public = keys.public();
+        let mut arguments = vec!["verify", "--jwks", &public];
+        if !verify.contains(&"--now") {
+            arguments.extend_from_slice(&["--now", NOW]);
+        }
+        arguments.extend_from_slice(verify);
+        arguments.push(&token);
+        let ended = run(&arguments);
+        assert_eq!(ended.code, Some(i32::from(reason.is_some())), "{name}: {ended:?}");
+        let first = ended.out.lines().next().unwrap_or_default();
+        match reason {
+            None => assert_eq!(first, "accepted", "{name}"),
+            Some(reason) => assert_eq!(first, format!("rejected: {reason}"), "{name}"),
+        }
+        for check in ["structure", "encoding", "header", "key", "signature", "expiry", "audience"] {
+            assert!(
+                ended.out.lines().any(|line| line.get(7..).is_some_and(|l| l.starts_with(check))),
+                "{name}: {check}"
+            );
+        }
+        assert_eq!(ended.out.contains("FAIL"), reason.is_some(), "{name}: {}", ended.out);
+    }
+}
+
+#[test]
+fn terminals_are_safe_from_what_tokens_hold() {
+    let keys = Keys::new("EdDSA");
+    let token = keys.mint(&["--claim", "sub=\u{1b}[2J\u{7}"]);
+    let ended = run(&["verify", "--jwks", &keys.public(), "--now", NOW, &token]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(!ended.out.chars().any(|c| c.is_control() && c != '\n'), "{:?}", ended.out);
+}
+
+#[test]
+fn many_tokens_are_answered_in_order_one_a_line() {
+    let keys = Keys::new("ES256");
+    let good = run(&["mint", "--key", &keys.private(), "--count", "300", "--now", NOW]);
+    assert_eq!(good.code, Some(0), "{good:?}");
+    // Plain tokens, objects, blank lines and forged tokens, more than one batch of them.
+    let mut input = String::new();
+    for (index, token) in good.out.lines().enumerate() {
+        let token = if index % 7 == 3 { forged(token) } else { token.to_owned() };
+        match index % 3 {
+            0 => input.push_str(&format!("{token}\n")),
+            1 => input.push_str(&format!("{{\"token\":\"{token}\",\"id\":{index}}}\r\n")),
+            _ => input.push_str(&format!("\n  {{\"id\":\"n{index}\",\"token\":\"{token}\"}}\n")),
+        }
+    }
+    let file = keys.path("tokens");
+    std::fs::write(&file, &input).unwrap();
+    let public = keys.public();
+    let base = ["verify", "--jwks", &public, "--now", NOW, "--json"];
+    let from_file = run(&[&base[..], &["--file", &file]].concat());
+    let from_input = run_with_input(&[&base[..], &["-"]].concat(), &input);
+    assert_eq!(from_file.code, Some(1), "{}", from_file.err);
+    assert_eq!(from_file.out, from_input.out);
+    let verdicts = lines_of_json(&from_file.out);
+    assert_eq!(verdicts.len(), 300);
+    for (index, verdict) in verdicts.iter().enumerate() {
+        let expected = if index % 7 == 3 { "rejected" } else { "accepted" };
+        assert_eq!(verdict["verdict"], expected, "{index}: {verdict}");
+        if expected == "accepted" {
+            assert_eq!(verdict["claims"]["jti"], (index + 1).to_string());
+        } else {
+            assert_eq!(verdict["reason"], "signature_invalid");
+        }
+        let id = match index % 3 {
+            0 => Value::Null,
+            1 => index.into(),
+            _ => format!("n{index}").into(),
+        };
+        assert_eq!(verdict["id"], id, "{index}");
+    }
+
+    let summary = run(&["verify", "--jwks", &public, "--now", NOW, "--file", &file]);
+    assert!(summary.err.contains("257 accepted, 43 rejected, 0 errors"), "{}", summary.err);
+    let explained = run(&["verify", "--jwks", &public, "--now", NOW, "--json", "--explain", "--file", &file]);
+    let explained = lines_of_json(&explained.out);
+    for (verdict, explained) in verdicts.iter().zip(&explained) {
+        assert_eq!(verdict["verdict"], explained["verdict"]);
+        assert_eq!(verdict["id"], explained["id"]);
+        assert!(explained["steps"].as_array().is_some_and(|steps| steps.len() > 10), "{explained}");
+    }
+}
+
+#[test]
+fn lines_that_are_no_question_are_errors_and_the_rest_is_answered() {
+    let keys = Keys::new("EdDSA");
+    let token = keys.mint(&[]);
+    let input = format!("{token}\n{{\"tokn\":\"x\"}}\n{token}\n");
+    let ended = run_with_input(&["verify", "--jwks", &keys.public(), "--now", NOW, "--json", "-"], &input);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    let verdicts = lines_of_json(&ended.out);
+    let kinds: Vec<&str> = verdicts.iter().map(|verdict| verdict["verdict"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["accepted", "error", "accepted"]);
+    assert_eq!((&verdicts[1]["error"], &verdicts[1]["line"]), (&"request_invalid".into(), &2.into()));
+
+    let empty = run_with_input(&["verify", "--jwks", &keys.public(), "-"], "\n\n");
+    assert_eq!(empty.code, Some(2), "{empty:?}");
+}
+
+#[test]
+fn pem_keys_and_secrets_verify_and_sign() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    for (name, algorithm) in [
+        ("EdDSA", &rcgen::PKCS_ED25519),
+        ("ES256", &rcgen::PKCS_ECDSA_P256_SHA256),
+        ("ES384", &rcgen::PKCS_ECDSA_P384_SHA384),
+    ] {
+        let pair = rcgen::KeyPair::generate_for(algorithm).unwrap();
+        let (private, public) = (path("private.pem"), path("public.pem"));
+        std::fs::write(&private, pair.serialize_pem()).unwrap();
+        std::fs::write(&public, pair.public_key_pem()).unwrap();
+        let token = run(&["mint", "--key", &private, "--kid", "any"]);
+        assert_eq!(token.code, Some(0), "{token:?}");
+        let ended = run(&["verify", "--key", &public, "--json", token.out.trim_end()]);
+        assert_eq!(ended.code, Some(0), "{name}: {ended:?}");
+        assert!(ended.out.contains(&format!("\"algorithm\":\"{name}\"")), "{}", ended.out);
+        fails(&["verify", "--key", &private, "a.b.c"], &["private key", "openssl pkey"]);
+    }
+
+    let secret = path("secret.txt");
+    std::fs::write(&secret, "0123456789abcdef0123456789abcdef\n").unwrap();
+    let token = run(&["mint", "--key", &secret, "--secret", "--alg", "HS256"]);
+    assert_eq!(token.code, Some(0), "{token:?}");
+    let token = token.out.trim_end();
+    assert_eq!(run(&["verify", "--key", &secret, "--secret", token]).code, Some(0));
+    // 32 bytes are not enough for SHA-384 (RFC 7518 section 3.2).
+    fails(&["mint", "--key", &secret, "--secret", "--alg", "HS384"], &["a secret of 32 bytes is too short for HS384"]);
+    fails(&["verify", "--key", &secret, token], &["neither JSON nor PEM", "--secret"]);
+    fails(&["verify", "--key", &path("absent"), token], &["cannot read", "absent"]);
+}
+
+#[test]
+fn check_reports_keys_warnings_and_memory() {
+    let keys = Keys::new("ES256");
+    let config = keys.path("verilane.yaml");
+    let text = "issuers:\n  - name: local\n    issuer: https://a.example\n    leeway: 10m\n    keys: {jwks_file: jwks.json}\n  - name: far\n    issuer: https://b.example\n    audiences: [x]\n    keys: {discovery: true}\n";
+    std::fs::write(&config, text).unwrap();
+    let ended = run(&["check", &config]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for expected in [
+        "keys      1 from JWK Set file",
+        "ES256",
+        "fetched from discovery of https://b.example",
+        "memory, at most",
+        "total",
+        "warning: issuers[0].audiences: ",
+        "warning: issuers[0].leeway: tokens are accepted 10m after",
+        "can be served",
+    ] {
+        assert!(ended.out.contains(expected), "{expected:?} is not in\n{}", ended.out);
+    }
+
+    std::fs::write(&config, text.replace("jwks.json", "absent.json")).unwrap();
+    let ended = run(&["check", &config]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.out.contains("FAIL: issuer local: cannot read"), "{}", ended.out);
+
+    std::fs::write(&config, text.replace("leeway", "leway")).unwrap();
+    fails(&["check", &config], &["line 4, column 5: issuers[0].leway: unknown key `leway`, did you mean `leeway`?"]);
+    let ended: Ended = verilane(&["check", &config]).env("VERILANE__ENGIN__PIN", "true").output().unwrap().into();
+    assert!(ended.err.contains("the configuration has 2 problems"), "{}", ended.err);
+    fails(&["serve", "--config", &config], &["did you mean `leeway`?"]);
+
+    let schema = run(&["check", "--schema"]);
+    assert_eq!(serde_json::from_str::<Value>(&schema.out).unwrap()["title"], "Verilane configuration");
+}
+
+#[test]
+fn verify_takes_issuers_from_a_configuration() {
+    let keys = Keys::new("PS256");
+    let config = keys.path("verilane.yaml");
+    let text = format!(
+        "issuers:\n  - {{name: main, issuer: '{ISSUER}', audiences: [api], keys: {{jwks_file: jwks.json}}}}\n  - {{name: other, issuer: 'https://o.example', audiences: [api], keys: {{jwks_file: jwks.json}}}}\n"
+    );
+    std::fs::write(&config, text).unwrap();
+    let token = keys.mint(&[]);
+    let verify = |more: &[&str]| {
+        let base = ["verify", "--config", &config, "--now", NOW, "--json"];
+        run(&[&base[..], more, &[&token]].concat())
+    };
+    let ended = verify(&[]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.out.contains("\"issuer_name\":\"main\""), "{}", ended.out);
+    assert_eq!(verify(&["--issuer", "main", "--audience", "api"]).code, Some(0));
+    let ended = verify(&["--issuer", "other"]);
+    assert!(ended.out.contains("issuer_mismatch"), "{}", ended.out);
+    let ended = verify(&["--audience", "x"]);
+    assert!(ended.out.contains("audience_mismatch"), "{}", ended.out);
+    // The configuration decides what tokens must satisfy; flags that would change it are refused.
+    assert_eq!(verify(&["--leeway", "1h"]).code, Some(2));
+}
+
+/// A server that ends with the test.
+struct Server {
+    child: Child,
+    /// What it printed until the last line that was waited for.
+    printed: String,
+    errors: PathBuf,
+    _directory: TempDir,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Server {
+    fn spawn(mut command: Command) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let errors = directory.path().join("errors");
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(std::fs::File::create(&errors).unwrap())
+            .spawn()
+            .expect("the binary starts");
+        Self { child, printed: String::new(), errors, _directory: directory }
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(&self.errors).unwrap_or_default()
+    }
+
+    /// Reads standard output until a line that begins with `start`.
+    fn wait_for_line(&mut self, start: &str) {
+        let out = self.child.stdout.as_mut().expect("piped");
+        let mut out = BufReader::new(out);
+        let mut line = String::new();
+        while !line.starts_with(start) {
+            line.clear();
+            let read = out.read_line(&mut line).unwrap();
+            assert!(read > 0, "the server ended: {}{}", self.printed, std::fs::read_to_string(&self.errors).unwrap());
+            self.printed.push_str(&line);
+        }
+    }
+
+    /// The address after `label` in what was printed.
+    fn address(&self, label: &str) -> String {
+        let start = format!("{label}http://");
+        let line = self.printed.lines().find_map(|line| line.trim_start().strip_prefix(&start));
+        line.and_then(|rest| rest.split_whitespace().next()).expect(label).to_owned()
+    }
+
+    /// Asks it to stop; its exit code.
+    fn terminate(&mut self) -> Option<i32> {
+        let id = i32::try_from(self.child.id()).unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_raw(id).unwrap(), rustix::process::Signal::TERM)
+            .unwrap();
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(Instant::now() < end, "it does not end: {}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// One HTTP/1.1 exchange: status and body.
+fn exchange(address: &str, request: &str) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(30))).ok()?;
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+}
+
+fn get(address: &str, path: &str) -> Option<(u16, String)> {
+    exchange(address, &format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"))
+}
+
+fn post(address: &str, path: &str, body: &str) -> Value {
+    let length = body.len();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    );
+    let (status, answer) = exchange(address, &request).expect("an answer");
+    assert_eq!(status, 200, "{answer}");
+    serde_json::from_str(&answer).expect("JSON")
+}
+
+/// Asks until the answer is the wanted one; fails after a minute with the last answer.
+fn eventually<T: std::fmt::Debug>(what: &str, mut ask: impl FnMut() -> T, wanted: impl Fn(&T) -> bool) -> T {
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        let answer = ask();
+        if wanted(&answer) {
+            return answer;
+        }
+        assert!(Instant::now() < end, "{what}: {answer:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn development_mode_prints_commands_that_work_and_stops_cleanly() {
+    let free = "127.0.0.1:0";
+    let mut server =
+        Server::spawn(verilane(&["serve", "--dev", "--listen", free, "--admin", free, "--dev-issuer", free]));
+    server.wait_for_line("Ctrl-C");
+    let (data, admin, issuer) = (server.address("data    "), server.address("admin   "), server.address("issuer  "));
+
+    // The bodies of the two printed verify commands, as the shell would hand them over.
+    let bodies: Vec<&str> = server
+        .printed
+        .lines()
+        .filter(|line| line.starts_with(&format!("curl -s http://{data}/v1/verify ")))
+        .map(|line| line.split('\'').nth(3).expect("a quoted body"))
+        .collect();
+    assert_eq!(bodies.len(), 2, "{}", server.printed);
+    let accepted = post(&data, "/v1/verify", bodies[0]);
+    assert_eq!((&accepted["verdict"], &accepted["algorithm"]), (&"accepted".into(), &"EdDSA".into()), "{accepted}");
+    let rejected = post(&data, "/v1/verify", bodies[1]);
+    assert_eq!(rejected["reason"], "signature_invalid", "{rejected}");
+
+    for algorithm in Algorithm::ALL {
+        let body = format!("{{\"alg\":\"{algorithm}\",\"claims\":{{\"sub\":\"s\"}},\"ttl\":\"5m\"}}");
+        let minted = post(&issuer, "/dev/mint", &body);
+        let token = minted["token"].as_str().expect("a token");
+        let verdict = post(&data, "/v1/verify", &serde_json::json!({ "token": token }).to_string());
+        assert_eq!(verdict["verdict"], "accepted", "{algorithm}: {verdict}");
+        assert_eq!(verdict["algorithm"], algorithm.name());
+        let verdict = post(&data, "/v1/verify", &serde_json::json!({ "token": forged(token) }).to_string());
+        assert_eq!(verdict["reason"], "signature_invalid", "{algorithm}: {verdict}");
+    }
+    let without_expiry = post(&issuer, "/dev/mint", "{\"claims\":{\"exp\":null}}");
+    let verdict = post(&data, "/v1/verify", &serde_json::json!({ "token": without_expiry["token"] }).to_string());
+    assert_eq!(verdict["reason"], "expiry_missing");
+
+    let (_, discovery) = get(&issuer, "/.well-known/openid-configuration").unwrap();
+    let discovery: Value = serde_json::from_str(&discovery).unwrap();
+    assert_eq!(discovery["issuer"], format!("http://{issuer}"));
+    assert_eq!(discovery["jwks_uri"], format!("http://{issuer}/jwks.json"));
+    let (_, jwks) = get(&issuer, "/jwks.json").unwrap();
+    let private = ["\"d\"", "\"k\"", "\"p\"", "oct"].into_iter().find(|name| jwks.contains(name));
+    assert_eq!(private, None, "{jwks}");
+
+    assert_eq!(get(&admin, "/readyz").unwrap().0, 200);
+    let (_, metrics) = get(&admin, "/metrics").unwrap();
+    assert!(metrics.contains("verilane_checks_total{"), "{metrics}");
+    assert!(get(&data, "/metrics").is_some_and(|(status, _)| status == 404), "the data listener has no admin pages");
+
+    // A second server sees that the ports are taken, and says what to do.
+    let taken = run(&["serve", "--dev", "--listen", &data, "--admin", free, "--dev-issuer", free]);
+    assert_eq!(taken.code, Some(2), "{taken:?}");
+    assert!(taken.err.contains("--listen 127.0.0.1:0"), "{}", taken.err);
+
+    assert_eq!(server.terminate(), Some(0), "{}", server.log());
+    assert!(get(&data, "/openapi.json").is_none(), "the listener is closed");
+}
+
+#[test]
+fn development_mode_stays_on_loopback() {
+    for flag in ["--listen", "--admin", "--dev-issuer"] {
+        fails(&["serve", "--dev", flag, "0.0.0.0:0"], &["0.0.0.0:0 is refused", flag]);
+    }
+    fails(&["serve", "--dev", "--config", "x.yaml"], &["cannot be used with"]);
+}
+
+#[test]
+fn serving_without_a_configuration_is_refused_with_a_way_out() {
+    fails(&["serve"], &["no configuration", "serve --dev"]);
+    fails(&["serve", "--config", "/nonexistent/verilane.yaml"], &["cannot read /nonexistent/verilane.yaml"]);
+}
+
+#[test]
+fn a_removed_key_stops_when_its_file_changes() {
+    let keys = Keys::new("ES256");
+    let config = keys.path("verilane.yaml");
+    let admin = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let data = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let text = format!(
+        "listen: {{data: '{data}', admin: '{admin}'}}\nengine: {{shards: 2}}\nissuers:\n  - {{name: a, issuer: '{ISSUER}', audiences: [api], keys: {{jwks_file: jwks.json}}}}\n"
+    );
+    std::fs::write(&config, text).unwrap();
+    let mut server = Server::spawn(verilane(&["serve", "--config", &config]));
+    let (data, admin) = (data.to_string(), admin.to_string());
+    eventually("ready", || get(&admin, "/readyz"), |answer| answer.as_ref().is_some_and(|(status, _)| *status == 200));
+
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs().to_string();
+    let token = keys.mint(&["--now", &now]);
+    let body = serde_json::json!({ "token": token }).to_string();
+    assert_eq!(post(&data, "/v1/verify", &body)["verdict"], "accepted");
+
+    // A broken file changes nothing; a good one without the key does.
+    std::fs::write(keys.path("next"), "{").unwrap();
+    std::fs::rename(keys.path("next"), keys.public()).unwrap();
+    let report = eventually(
+        "the fault is seen",
+        || get(&admin, "/readyz").map(|(_, body)| body).unwrap_or_default(),
+        |body| serde_json::from_str::<Value>(body).is_ok_and(|report| report["issuers"][0]["last_error"].is_string()),
+    );
+    assert!(report.contains("\"ready\": true"), "{report}");
+    assert_eq!(post(&data, "/v1/verify", &body)["verdict"], "accepted");
+    let other = Keys::new("ES256");
+    std::fs::copy(other.public(), keys.path("next")).unwrap();
+    std::fs::rename(keys.path("next"), keys.public()).unwrap();
+    eventually("the key is gone", || post(&data, "/v1/verify", &body), |answer| answer["reason"] == "unknown_kid");
+    assert_eq!(server.terminate(), Some(0), "{}", server.log());
+}
