@@ -294,7 +294,6 @@ fn face_settings(settings: &Settings) -> FaceSettings {
         request_timeout: http.request_timeout.0,
         body_timeout: http.body_timeout.0,
         stream_idle_timeout: http.stream_idle_timeout.0,
-        limits: settings.limits.limits(),
     }
 }
 
