@@ -36,7 +36,6 @@ pub struct AdminState {
 }
 
 /// Routes of the admin listener.
-#[must_use]
 pub fn router(state: AdminState) -> Router {
     Router::new()
         .route("/livez", get(alive))

@@ -33,7 +33,6 @@ use crate::faces::ShardState;
 type LocalState = SendWrapper<ShardState>;
 
 /// The routes of the HTTP face on one shard. Call it on the shard's thread and serve it there.
-#[must_use]
 pub fn router(state: ShardState) -> Router {
     Router::new()
         .route("/v1/verify", only_post(post(verify_handler)))

@@ -9,6 +9,9 @@ use super::metrics::{Page, number};
 use crate::engine::{Engine, StatsSnapshot};
 use crate::kernel::Scheme;
 
+/// How one number is read.
+type Read = fn(&StatsSnapshot) -> u64;
+
 /// Reads the counters of every shard.
 #[derive(Debug)]
 pub(super) struct EngineStats(pub(super) Engine);
@@ -23,7 +26,7 @@ impl Collector for EngineStats {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut page = Page(encoder);
         let shards = self.shards();
-        let counters: [(&str, &str, fn(&StatsSnapshot) -> u64); 8] = [
+        let counters: [(&str, &str, Read); 8] = [
             ("submitted", "Jobs that took a slot", |stats| stats.submitted),
             ("good", "Jobs whose signature was good", |stats| stats.good),
             ("bad", "Jobs whose signature was not good", |stats| stats.bad),
@@ -78,7 +81,7 @@ impl Collector for EngineStats {
             "Wall time inside kernels, by scheme",
             per_scheme(|stats, scheme| stats.schemes[scheme].kernel_time.as_secs_f64()),
         )?;
-        let gauge = |read: fn(&StatsSnapshot) -> u64| {
+        let gauge = |read: Read| {
             shards.iter().map(move |(shard, stats)| (vec![("shard", shard.as_str())], number(read(stats))))
         };
         page.gauge("verilane_engine_slots_in_use", "Slots in use now", gauge(|stats| stats.slots_in_use))?;

@@ -16,6 +16,7 @@ use super::engine::EngineStats;
 use super::process::ProcessStats;
 use crate::engine::Engine;
 use crate::kernel::{KernelTable, Scheme};
+use crate::runtime::ConnectionStats;
 use crate::verify::Verifier;
 
 /// Media type of the page.
@@ -51,6 +52,13 @@ impl Metrics {
         registry.register_collector(Box::new(Build(sources.kernels)));
         registry.register_collector(Box::new(Process));
         Self { registry }
+    }
+
+    /// The same, with the connections that `read` tells of.
+    #[must_use]
+    pub fn with_connections(mut self, read: impl Fn() -> ConnectionStats + Send + Sync + 'static) -> Self {
+        self.registry.register_collector(Box::new(Connections(Box::new(read))));
+        self
     }
 
     /// The page, in the text format of Prometheus.
@@ -237,6 +245,30 @@ impl Collector for Build {
                 (vec![("scheme", scheme.name()), ("backend", chosen.backend), ("forced", forced)], 1.0)
             }),
         )
+    }
+}
+
+struct Connections(Box<dyn Fn() -> ConnectionStats + Send + Sync>);
+
+impl fmt::Debug for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connections(..)")
+    }
+}
+
+impl Collector for Connections {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut page = Page(encoder);
+        let stats = (self.0)();
+        let shards: Vec<String> = (0..stats.open.len()).map(|shard| shard.to_string()).collect();
+        page.gauge(
+            "verilane_connections",
+            "Open connections of clients",
+            shards.iter().zip(&stats.open).map(|(shard, open)| (vec![("shard", shard.as_str())], number(*open as u64))),
+        )?;
+        let one = |count| [(Vec::new(), number(count))];
+        page.counter("verilane_connections_accepted", "Connections given to a shard", one(stats.accepted))?;
+        page.counter("verilane_connections_refused", "Connections closed at the limit", one(stats.refused))
     }
 }
 

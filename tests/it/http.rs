@@ -391,16 +391,17 @@ async fn raw_signatures_are_verified_with_keys_by_value_and_by_id() {
         json_of(post_json(&server, "/v1/signatures:verify", &body).send().await.unwrap()).await
     };
     assert_eq!(ask(&|_| ()).await, json!({ "verdict": "accepted" }));
-    let by_reason: [(&str, &dyn Fn(&mut Value)); 6] = [
-        ("signature_invalid", &|body| body["message"] = json!("AA")),
-        ("algorithm_unsupported", &|body| body["algorithm"] = json!("none")),
-        ("algorithm_mismatch", &|body| body["algorithm"] = json!("ES256")),
-        ("key_invalid", &|body| body["key"]["x"] = json!("AQ")),
-        ("key_invalid", &|body| body["key"] = json!({ "kty": "AKP" })),
-        ("key_invalid", &|body| body["key"] = json!("text")),
+    type Change = fn(&mut Value);
+    let by_reason: [(&str, Change); 6] = [
+        ("signature_invalid", |body| body["message"] = json!("AA")),
+        ("algorithm_unsupported", |body| body["algorithm"] = json!("none")),
+        ("algorithm_mismatch", |body| body["algorithm"] = json!("ES256")),
+        ("key_invalid", |body| body["key"]["x"] = json!("AQ")),
+        ("key_invalid", |body| body["key"] = json!({ "kty": "AKP" })),
+        ("key_invalid", |body| body["key"] = json!("text")),
     ];
     for (reason, change) in by_reason {
-        let verdict = ask(change).await;
+        let verdict = ask(&change).await;
         assert_eq!((&verdict["verdict"], &verdict["reason"]), (&json!("rejected"), &json!(reason)), "{verdict}");
     }
 
