@@ -193,6 +193,26 @@ fn headers_that_are_refused() {
 }
 
 #[test]
+fn of_several_faults_of_a_header_the_documented_first_is_named() {
+    use MalformedKind::*;
+    // Each step mends the fault that the step before it named.
+    let steps: &[(&str, MalformedKind)] = &[
+        (r#"{"alg":1,"kid":1,"typ":1,"cty":1,"crit":1,"b64":false,"enc":1,"enc":1}"#, DuplicateMember),
+        (r#"{"alg":1,"kid":1,"typ":1,"cty":1,"crit":1,"b64":false,"enc":1}"#, Jwe),
+        (r#"{"alg":1,"kid":1,"typ":1,"cty":1,"crit":1,"b64":false}"#, UnencodedPayload),
+        (r#"{"alg":"none","kid":1,"typ":1,"cty":1,"crit":1,"b64":1}"#, Critical),
+        (r#"{"alg":"none","kid":1,"typ":1,"cty":1,"b64":1}"#, MemberType),
+        (r#"{"alg":"none","kid":1,"typ":1,"cty":1}"#, AlgorithmUnknown),
+        (r#"{"alg":"HS256","kid":1,"cty":"JWT"}"#, MemberType),
+        (r#"{"alg":"HS256","kid":"1","cty":"JWT"}"#, Nested),
+    ];
+    for (json, expected) in steps {
+        assert_eq!(parse_header(json).map_err(|(kind, _)| kind), Err(*expected), "{json}");
+    }
+    assert!(parse_header(r#"{"alg":"HS256","kid":"1","cty":"JWS"}"#).is_ok());
+}
+
+#[test]
 fn registered_claims_are_typed_and_the_rest_is_kept_as_text() {
     let json = r#"{"iss":"i\/","sub":"","aud":["a","b"],"exp":17e8,"nbf":-1,"iat":0.5,"jti":"\u0000",
         "scope":"a b","x" : { "y" : [ 1 , "}" ] } }"#;
