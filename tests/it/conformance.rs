@@ -409,6 +409,10 @@ impl Case {
     }
 }
 
+fn over_a_limit(answer: Answer) -> bool {
+    matches!(answer, Answer::Rejected(Reason::TokenTooLarge | Reason::PayloadTooLarge))
+}
+
 fn token_answer(answer: &Result<Verdict, Error>) -> Answer {
     match answer {
         Ok(Verdict::Accepted(_)) => Answer::Accepted,
@@ -521,7 +525,7 @@ impl Corpus {
         let mut context = Context::new(&KernelTable::select::<&str>(&[]).unwrap());
         let limits = Limits { token_bytes: 64 * 1024, payload_bytes: 48 * 1024, ..Limits::DEFAULT };
         for ((case, question), answer) in self.cases.iter().zip(&self.questions).zip(answers) {
-            let over = matches!(answer, Answer::Rejected(Reason::TokenTooLarge | Reason::PayloadTooLarge));
+            let over = over_a_limit(*answer);
             if let (Expect::Valid, true, Question::Token { group, request }) = (case.expect, over, question) {
                 let issuers = self.groups[*group].verifier.issuers().to_vec();
                 let options = VerifierOptions { limits, ..VerifierOptions::default() };
@@ -571,7 +575,10 @@ impl Corpus {
                     expect => {
                         disagree += 1;
                         println!("disagreement: {} is {expect:?} in {suite}, here {answer:?}", case.id);
-                        if !unseen.remove(case.id.as_str()) {
+                        // In a suite that the page does not know, a default limit is a known reason: the other check
+                        // has seen that the token is accepted with the limit raised.
+                        let known = !documented.suites.contains(suite) && over_a_limit(answer);
+                        if !unseen.remove(case.id.as_str()) && !known {
                             writeln!(faults, "{}: {answer:?}, {expect:?} expected, not documented", case.id).unwrap();
                         }
                     }
