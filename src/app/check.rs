@@ -60,7 +60,7 @@ impl Report {
                 Ok((set, found)) => {
                     report.line(format!("    keys      {} from {}", set.keys().len(), source.describe()));
                     for key in set.keys() {
-                        let id = key.key_id.as_deref().map_or("any kid".to_owned(), |id| format!("kid {id:?}"));
+                        let id = key.key_id.as_deref().map_or("no kid".to_owned(), |id| format!("kid {id:?}"));
                         let names: Vec<&str> = key.algorithms.iter().map(|algorithm| algorithm.name()).collect();
                         report.line(format!("              {id}: {}", names.join(" ")));
                     }

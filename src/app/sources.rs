@@ -34,7 +34,9 @@ pub(super) fn remote_source(settings: &Settings, issuer: &IssuerSettings) -> Res
         PlainHttp::Anywhere => remote::PlainHttp::Anywhere,
     };
     if let Some(path) = &own.ca_file {
-        config.ca_bundle = Some(read_named_file(path, CA_FILE_MAX)?.to_vec());
+        let authorities = read_named_file(path, CA_FILE_MAX)
+            .map_err(|failure| Failure::new(format!("issuer {}: {failure}", issuer.name)))?;
+        config.ca_bundle = Some(authorities.to_vec());
     }
     let schedule = &mut config.schedule;
     schedule.floor = own.refresh_floor.map_or(schedule.floor, |span| span.0);

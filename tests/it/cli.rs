@@ -294,8 +294,10 @@ fn mint_puts_claims_where_they_were_asked() {
     assert!(several[0] != several[1] && several[1] != several[2]);
 }
 
-/// Each case: a name, more flags for `mint`, more flags for `verify`, and the reason; none is accepted.
-const JUDGEMENTS: &[(&str, &[&str], &[&str], Option<&str>)] = &[
+/// A name, more flags for `mint`, more flags for `verify`, and the reason; none is accepted.
+type Judgement = (&'static str, &'static [&'static str], &'static [&'static str], Option<&'static str>);
+
+const JUDGEMENTS: &[Judgement] = &[
     ("good", &[], &["--issuer", ISSUER, "--audience", "api"], None),
     ("one of two audiences", &[], &["--audience", "x", "--audience", "api"], None),
     ("other issuer", &[], &["--issuer", "https://other.example"], Some("issuer_mismatch")),
