@@ -103,12 +103,9 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome {
         .map_err(|error| Failure::new(format!("cannot start the shards: {error}")))?;
 
     let readiness = Arc::new(Readiness::new(settings.keys.readiness_wait.0));
-    let metrics = Arc::new(Metrics::new(MetricsSources {
-        checks,
-        verifier: Arc::clone(&verifier),
-        engine,
-        kernels: kernels.clone(),
-    }));
+    let metrics =
+        Metrics::new(MetricsSources { checks, verifier: Arc::clone(&verifier), engine, kernels: kernels.clone() });
+    let metrics = Arc::new(metrics.with_connections(runtime.connections_reader()));
     let (admin_stop, admin_drain) = Drain::channel();
     let admin_router = admin::router(AdminState {
         metrics,

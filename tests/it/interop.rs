@@ -157,7 +157,7 @@ fn tokens_of_a_real_provider_are_accepted_through_discovery() {
         return;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::support::server::http_client().build().unwrap();
 
     let provider_port = free_port();
     let mut provider = Running(
