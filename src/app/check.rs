@@ -16,7 +16,7 @@ pub(super) fn run(arguments: &CheckArguments) -> Outcome {
         writeln!(out, "{schema}").map_err(written)?;
         return Ok(EXIT_ACCEPTED);
     };
-    let settings = config::load(Some(file), std::env::vars(), &[])?;
+    let settings = config::load(Some(file), super::environment(), &[])?;
     let report = Report::new(&settings);
     writeln!(out, "{}", report.text).map_err(written)?;
     if report.failures == 0 {

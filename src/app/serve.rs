@@ -72,9 +72,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome {
     let options = VerifierOptions { limits: settings.limits.limits(), candidates_max: settings.limits.candidates_max };
     let names: Vec<Arc<str>> = issuers.iter().map(|issuer| Arc::clone(&issuer.name)).collect();
     let verifier = Arc::new(ArcSwap::from_pointee(Verifier::new(issuers, options).map_err(Failure::new)?));
-    for line in memory::plan(&settings, runtime::cores(), &kernels) {
-        tracing::info!(what = line.what, at_most = %line.bytes, "{}", line.how);
-    }
+    log_memory(&memory::plan(&settings, runtime::cores(), &kernels));
 
     let shards = settings.engine.shards.resolve(runtime::cores());
     let engine = Engine::new(shards, &kernels, &memory::engine_config(&settings));
@@ -157,6 +155,16 @@ async fn stop_on_signal(
     }
 }
 
+/// The sum at every start, its parts for those who ask.
+fn log_memory(plan: &[memory::Line]) {
+    if let Some((total, parts)) = plan.split_last() {
+        for part in parts {
+            tracing::debug!(what = part.what, at_most = %part.bytes, "memory: {}", part.how);
+        }
+        tracing::info!(at_most = %total.bytes, "memory by configuration, {}", total.how);
+    }
+}
+
 fn load_settings(arguments: &ServeArguments) -> Result<Settings, Failure> {
     let address = |flag, path, address: Option<SocketAddr>| {
         address.map(|address| FlagOverride { flag, path, value: address.to_string() })
@@ -169,9 +177,9 @@ fn load_settings(arguments: &ServeArguments) -> Result<Settings, Failure> {
     .flatten()
     .collect();
     if arguments.dev {
-        return Ok(config::parse(DEV_SETTINGS, std::env::vars(), &flags)?);
+        return Ok(config::parse(DEV_SETTINGS, super::environment(), &flags)?);
     }
-    let settings = config::load(arguments.config.as_deref(), std::env::vars(), &flags)?;
+    let settings = config::load(arguments.config.as_deref(), super::environment(), &flags)?;
     if arguments.config.is_none() && settings.issuers.is_empty() {
         return Err(Failure::new("no configuration").hint(
             "`verilane serve --dev` needs none; else give --config FILE, or VERILANE__ISSUERS__0__... variables",

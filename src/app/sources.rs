@@ -14,6 +14,9 @@ use crate::verify::IssuerEntry;
 /// The largest file with certificate authorities.
 const CA_FILE_MAX: usize = 4 * 1024 * 1024;
 
+/// How often a command that answers and ends tries to fetch a set.
+const FETCH_ATTEMPTS: u64 = 3;
+
 /// Bounds on key documents.
 pub(super) fn document_limits(settings: &Settings) -> DocumentLimits {
     DocumentLimits { bytes: settings.keys.document.bytes(), keys: settings.keys.keys_max }
@@ -108,8 +111,8 @@ pub(super) fn fetch_once(url: &str, settings: &Settings) -> Result<Arc<IssuerKey
     Ok(keys)
 }
 
-/// Fetches until every set is there, or the time for a fetch is over. Sets that did not come are simply absent: their
-/// tokens are answered with an error, the others are not held up.
+/// Fetches until every set is there or has failed a few times in a row, or the time for a fetch is over. Sets that did
+/// not come are simply absent: their tokens are answered with an error, the others are not held up.
 fn fetch_all(remote: Vec<(RemoteConfig, Arc<IssuerKeys>)>, settings: &Settings) -> Result<(), Failure> {
     if remote.is_empty() {
         return Ok(());
@@ -126,7 +129,10 @@ fn fetch_all(remote: Vec<(RemoteConfig, Arc<IssuerKeys>)>, settings: &Settings) 
             handles.push(Fetcher::spawn(config, keys).map_err(Failure::new)?);
         }
         let end = Instant::now() + settings.keys.fetch_timeout.0;
-        while Instant::now() < end && waiting.iter().any(|keys| keys.load(Instant::now()).is_none()) {
+        let waits = |keys: &Arc<IssuerKeys>| {
+            keys.load(Instant::now()).is_none() && keys.status().failures_in_row < FETCH_ATTEMPTS
+        };
+        while Instant::now() < end && waiting.iter().any(waits) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         Ok(())

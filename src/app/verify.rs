@@ -28,7 +28,7 @@ const BATCH: usize = 256;
 
 pub(super) fn run(arguments: &VerifyArguments) -> Outcome {
     let settings = match &arguments.keys.config {
-        Some(file) => config::load(Some(file), std::env::vars(), &[])?,
+        Some(file) => config::load(Some(file), super::environment(), &[])?,
         None => Settings::default(),
     };
     let forced = if arguments.kernel.is_empty() { &settings.engine.kernels } else { &arguments.kernel };

@@ -157,6 +157,11 @@ fn issuers(settings: &Settings, found: &mut Found) {
         if issuer.issuer.is_empty() {
             found.push((at("issuer"), "empty; write the exact `iss` of the tokens".to_owned()));
         }
+        let same = |(_, other): &(usize, &IssuerSettings)| other.issuer == issuer.name && other.name != issuer.name;
+        if let Some((other, _)) = settings.issuers.iter().enumerate().find(same) {
+            let message = format!("`{}` is the `iss` of issuers[{other}]; a request could mean either", issuer.name);
+            found.push((at("name"), message));
+        }
         let lists =
             [("audiences", &issuer.audiences), ("required_claims", &issuer.required_claims), ("types", &issuer.types)];
         for (name, list) in lists {

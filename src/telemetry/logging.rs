@@ -1,5 +1,7 @@
 //! Log lines on standard error.
 
+use std::io::IsTerminal as _;
+
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::util::TryInitError;
@@ -41,7 +43,11 @@ pub fn init_logging(format: LogFormat, filter: &str) -> Result<(), LoggingError>
     let parsed = EnvFilter::builder()
         .parse(filter)
         .map_err(|source| LoggingError::Filter { filter: filter.to_owned(), source })?;
-    let builder = tracing_subscriber::fmt().with_env_filter(parsed).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(parsed)
+        .with_writer(std::io::stderr)
+        // Colours are for terminals; in a file or a collector they are noise.
+        .with_ansi(std::io::stderr().is_terminal());
     match format {
         LogFormat::Human => builder.finish().try_init()?,
         LogFormat::Json => builder.json().flatten_event(true).finish().try_init()?,

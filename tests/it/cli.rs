@@ -666,6 +666,16 @@ fn development_mode_prints_commands_that_work_and_stops_cleanly() {
     let private = ["\"d\"", "\"k\"", "\"p\"", "oct"].into_iter().find(|name| jwks.contains(name));
     assert_eq!(private, None, "{jwks}");
 
+    // The command line fetches the same document.
+    let minted = post(&issuer, "/dev/mint", "{\"alg\":\"ES384\"}");
+    let (url, token) = (format!("http://{issuer}/jwks.json"), minted["token"].as_str().unwrap());
+    let name = format!("http://{issuer}");
+    let fetched = run(&["verify", "--jwks", &url, "--issuer", &name, "--audience", "verilane-dev", token]);
+    assert_eq!(fetched.code, Some(0), "{fetched:?}");
+    let absent = format!("http://{issuer}/absent.json");
+    fails(&["verify", "--jwks", &absent, token], &["no keys from http://", "404"]);
+    fails(&["verify", "--jwks", "http://keys.example/jwks.json", token], &["error: "]);
+
     assert_eq!(get(&admin, "/readyz").unwrap().0, 200);
     let (_, metrics) = get(&admin, "/metrics").unwrap();
     assert!(metrics.contains("verilane_checks_total{"), "{metrics}");

@@ -193,6 +193,11 @@ const BAD_ISSUERS: &[(&str, &str, &str)] = &[
         "issuers[1].issuer: issuers[0] already has this value",
     ),
     (
+        "name of one is iss of another",
+        "    keys: {discovery: true}\n  - name: b\n    issuer: a\n    keys: {pem_file: b.pem}\n",
+        "issuers[0].name: `a` is the `iss` of issuers[1]",
+    ),
+    (
         "name with a space",
         "    keys: {discovery: true}\n  - name: A b\n    issuer: https://b.example\n    keys: {discovery: true}\n",
         "issuers[1].name: a name has 1 to 64",
