@@ -2,6 +2,7 @@
 
 use crate::config::{Settings, Size};
 use crate::engine::{Engine, EngineConfig};
+use crate::http::ConnectionSettings;
 use crate::kernel::KernelTable;
 
 /// What the process takes before its first request: code, allocator, runtimes.
@@ -24,6 +25,7 @@ pub(super) struct Line {
 pub(super) fn plan(settings: &Settings, cores: usize, kernels: &KernelTable) -> Vec<Line> {
     let shards = settings.engine.shards.resolve(cores);
     let shards_wide = shards as u64;
+    let ahead = Size(u64::from(ConnectionSettings::default().connection_window_bytes));
     let (http, keys) = (&settings.http, &settings.keys);
     let config = engine_config(settings);
     let connections = http.connections_max as u64;
@@ -40,13 +42,13 @@ pub(super) fn plan(settings: &Settings, cores: usize, kernels: &KernelTable) -> 
         ),
         line(
             "connections",
-            connections.saturating_mul(CONNECTION_BYTES.saturating_add(http.headers.0)),
-            format!("{connections} with headers of {}", http.headers),
+            connections.saturating_mul(CONNECTION_BYTES.saturating_add(http.headers.0).saturating_add(ahead.0)),
+            format!("{connections} with headers of {} and {ahead} sent ahead", http.headers),
         ),
         line(
-            "single bodies",
-            connections.saturating_mul(http.body.0.max(http.line.0)),
-            format!("one body or line of {} on each connection", http.body.max(http.line)),
+            "bodies and lines",
+            shards_wide.saturating_mul(http.held_per_shard.0),
+            format!("{shards} shards of {}", http.held_per_shard),
         ),
         line(
             "key sets",
@@ -55,7 +57,7 @@ pub(super) fn plan(settings: &Settings, cores: usize, kernels: &KernelTable) -> 
         ),
     ];
     let total = lines.iter().fold(0_u64, |sum, line| sum.saturating_add(line.bytes.0));
-    lines.push(line("total", total, format!("and {} for each batch sent in one piece", http.batch_body)));
+    lines.push(line("total", total, "if everything is at its bound at once".to_owned()));
     lines
 }
 

@@ -296,6 +296,7 @@ fn face_settings(settings: &Settings) -> FaceSettings {
         line_bytes_max: http.line.bytes(),
         window: http.window,
         bulk_in_flight_max: http.bulk_in_flight_max,
+        held_bytes_max: http.held_per_shard.bytes(),
         request_timeout: http.request_timeout.0,
         body_timeout: http.body_timeout.0,
         stream_idle_timeout: http.stream_idle_timeout.0,

@@ -156,6 +156,9 @@ pub struct HttpSettings {
     /// Requests of all batches and streams of one shard in work at once; keep it below `engine.slots_per_shard`, so that
     /// single checks find a slot.
     pub bulk_in_flight_max: usize,
+    /// Bodies and lines that one shard holds at once, over all connections. Beyond it requests are refused as
+    /// overloaded.
+    pub held_per_shard: Size,
     /// How long a check may take, and the longest deadline a client can ask for.
     pub request_timeout: Span,
     /// How long a client may be silent before a request, or take to send its header fields.
@@ -181,6 +184,7 @@ impl Default for HttpSettings {
             line: Size::kib(40),
             window: 256,
             bulk_in_flight_max: 1024,
+            held_per_shard: Size::mib(256),
             request_timeout: Span::secs(5),
             header_timeout: Span::secs(75),
             body_timeout: Span::secs(30),

@@ -96,6 +96,10 @@ fn http(settings: &Settings, found: &mut Found) {
     within(found, at("line"), &http.line, &(Size(0)..=Size::mib(16)));
     within(found, at("signature_body"), &http.signature_body, &(Size::kib(4)..=Size::mib(64)));
     within(found, at("batch_body"), &http.batch_body, &(Size::kib(64)..=Size::mib(1024)));
+    let most = http.batch_body.max(http.signature_body).max(http.body).max(http.line);
+    if http.held_per_shard < most {
+        found.push((at("held_per_shard"), format!("{} cannot hold one body of {most}", http.held_per_shard)));
+    }
     let timeouts = [
         ("request_timeout", http.request_timeout),
         ("header_timeout", http.header_timeout),

@@ -2,11 +2,13 @@
 //! becomes a question for `verify`. Knows no HTTP and no protobuf.
 
 mod drain;
+mod ledger;
 mod settings;
 mod signature;
 mod state;
 
 pub use drain::{Drain, DrainSwitch};
+pub use ledger::{Claim, Ledger};
 pub use settings::FaceSettings;
 pub use signature::{KeySpec, SignatureSpec};
 pub use state::ShardState;

@@ -20,6 +20,9 @@ pub struct FaceSettings {
     /// Requests of all batches and streams of one shard in flight at once, at least 1; the others wait. Keep it well
     /// below the engine's slots, so that single checks always find one. Default 1024.
     pub bulk_in_flight_max: usize,
+    /// Bytes of requests that one shard holds at once, over all connections: bodies being read, and batches and lines
+    /// being checked. Beyond it requests are refused as overloaded. Default 256 MiB.
+    pub held_bytes_max: usize,
     /// How long a check may take when the caller says nothing; also the most a caller can ask for. Default 5 s.
     pub request_timeout: Duration,
     /// How long a client may pause while it sends a body, or take to send a whole one that is not streamed. Default
@@ -39,6 +42,7 @@ impl Default for FaceSettings {
             line_bytes_max: 40 * 1024,
             window: 256,
             bulk_in_flight_max: 1024,
+            held_bytes_max: 256 * 1024 * 1024,
             request_timeout: Duration::from_secs(5),
             body_timeout: Duration::from_secs(30),
             stream_idle_timeout: Duration::from_secs(3600),

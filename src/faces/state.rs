@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::{Drain, FaceSettings, SignatureSpec};
+use super::{Drain, FaceSettings, Ledger, SignatureSpec};
 use crate::verify::{Error, Reason, Rejection, ShardVerifier, SignatureVerdict, TokenRequest, Verdict};
 
 /// The state of the faces on one shard. Cheap to clone, bound to its thread.
@@ -20,6 +20,7 @@ struct Inner {
     settings: Arc<FaceSettings>,
     drain: Drain,
     bulk_places: Semaphore,
+    ledger: Ledger,
 }
 
 impl ShardState {
@@ -28,7 +29,8 @@ impl ShardState {
     #[must_use]
     pub fn new(single: ShardVerifier, bulk: ShardVerifier, settings: Arc<FaceSettings>, drain: Drain) -> Self {
         let bulk_places = Semaphore::new(settings.bulk_in_flight_max.clamp(1, Semaphore::MAX_PERMITS));
-        Self(Rc::new(Inner { single, bulk, settings, drain, bulk_places }))
+        let ledger = Ledger::new(settings.held_bytes_max);
+        Self(Rc::new(Inner { single, bulk, settings, drain, bulk_places, ledger }))
     }
 
     /// Bounds and times.
@@ -41,6 +43,12 @@ impl ShardState {
     #[must_use]
     pub fn drain(&self) -> &Drain {
         &self.0.drain
+    }
+
+    /// The account of what clients sent.
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger {
+        &self.0.ledger
     }
 
     /// When a check that arrives now must be done: after what the caller allows, and never later than the setting.

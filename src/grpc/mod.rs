@@ -3,6 +3,7 @@
 
 mod convert;
 mod health;
+mod intake;
 mod service;
 mod stream;
 
@@ -17,11 +18,14 @@ pub static FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), 
 
 pub use health::ServingState;
 
-use axum::Router;
+use std::sync::Arc;
+
+use axum::{Router, middleware};
+use send_wrapper::SendWrapper;
 use tonic::service::Routes;
 
 use crate::faces::ShardState;
-use proto::verifier_server::VerifierServer;
+use proto::verifier_server::{SERVICE_NAME, VerifierServer};
 
 /// The gRPC services on one shard as routes, to be merged with the HTTP face's: paths never meet. Call it on the
 /// shard's thread and serve it there. `serving` is shared by all shards.
@@ -30,21 +34,29 @@ use proto::verifier_server::VerifierServer;
 /// If the descriptors cannot be read, which only a broken build brings about.
 pub fn router(state: ShardState, serving: &ServingState) -> Result<Router, tonic_reflection::server::Error> {
     let settings = state.settings();
-    // Batches may be larger than anything else; a message's size is checked before it is read.
-    let decode_max = settings.batch_bytes_max.max(settings.signature_body_bytes_max);
     let drain = state.drain().clone();
-    let verifier = VerifierServer::new(service::Service::new(state))
-        .max_decoding_message_size(decode_max)
-        .max_encoding_message_size(usize::MAX);
+    let service = Arc::new(service::Service::new(state.clone()));
+    // A message's size is checked before the message is read, and each method has its own bound.
+    let method = |name: &str, decode_max: usize| {
+        let server = VerifierServer::from_arc(Arc::clone(&service))
+            .max_decoding_message_size(decode_max)
+            .max_encoding_message_size(usize::MAX);
+        Router::new().route_service(&format!("/{SERVICE_NAME}/{name}"), server)
+    };
+    let ledger = SendWrapper::new(state.ledger().clone());
+    let unary = method("Verify", settings.body_bytes_max)
+        .merge(method("VerifySignature", settings.signature_body_bytes_max))
+        .merge(method("VerifyBatch", settings.batch_bytes_max))
+        .layer(middleware::from_fn_with_state(ledger, intake::count_body));
+    let streaming = method("VerifyStream", settings.line_bytes_max);
     let reflection = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
-    let routes = Routes::new(verifier)
-        .add_service(serving.service(drain))
+    let routes = Routes::new(serving.service(drain))
         .add_service(reflection().build_v1()?)
         .add_service(reflection().build_v1alpha()?);
     // The fallback for unknown gRPC services must not stand in the way of the HTTP face's own.
-    Ok(routes.into_axum_router().reset_fallback())
+    Ok(routes.into_axum_router().reset_fallback().merge(unary).merge(streaming))
 }

@@ -48,7 +48,7 @@ impl proto::verifier_server::Verifier for Service {
         &self,
         request: Request<Streaming<proto::VerifyStreamRequest>>,
     ) -> Result<Response<Self::VerifyStreamStream>, Status> {
-        let answers = stream::answers(ShardState::clone(&self.0), request.into_inner());
+        let answers = stream::answers(ShardState::clone(&self.0), request.into_inner())?;
         Ok(Response::new(Box::pin(SendWrapper::new(answers))))
     }
 

@@ -12,34 +12,47 @@ use tonic::{Status, Streaming};
 
 use super::{convert, proto};
 use crate::api::RequestFault;
-use crate::faces::ShardState;
+use crate::faces::{Claim, ShardState};
 use crate::verify::Error;
 
 /// The answers to a stream of requests.
 pub(super) fn answers(
     state: ShardState,
     requests: Streaming<proto::VerifyStreamRequest>,
-) -> impl Stream<Item = Result<proto::VerifyStreamResponse, Status>> {
-    Answers {
+) -> Result<impl Stream<Item = Result<proto::VerifyStreamResponse, Status>>, Status> {
+    // What may lie in the decoder is on the account from the start.
+    let room = state.ledger().claim(state.settings().line_bytes_max);
+    let claim = room.ok_or_else(|| convert::error_status(Error::Overloaded))?;
+    Ok(Answers {
         requests: Some(requests),
         in_flight: JoinSet::new(),
         last: None,
         drained: Box::pin(state.drain().clone().started()),
         idle: Box::pin(tokio::time::sleep(state.settings().stream_idle_timeout)),
         state,
-    }
+        _claim: claim,
+    })
 }
 
 struct Answers {
     /// `None` once no more are read.
     requests: Option<Streaming<proto::VerifyStreamRequest>>,
     /// Checks run as tasks of their own: a client that does not read must not hold places that others wait for.
-    in_flight: JoinSet<proto::VerifyStreamResponse>,
+    in_flight: JoinSet<Answered>,
     /// The status that ends the stream once everything in flight is answered, if it is not OK.
     last: Option<Status>,
     drained: LocalBoxFuture<'static, ()>,
     idle: Pin<Box<Sleep>>,
     state: ShardState,
+    /// For the beginning of a message.
+    _claim: Claim,
+}
+
+/// An answered request. The claim on the token is kept until the answer goes out: it holds as much again.
+struct Answered {
+    id: u64,
+    answer: proto::VerifyAnswer,
+    _claim: Option<Claim>,
 }
 
 impl Stream for Answers {
@@ -53,8 +66,12 @@ impl Stream for Answers {
                 this.rest();
                 let in_flight = u32::try_from(this.in_flight.len() + 1).unwrap_or(u32::MAX);
                 // A check that panicked has lost its id: only the stream as a whole can tell.
-                let answer = joined.map_err(|_| convert::error_status(Error::Internal));
-                Poll::Ready(Some(answer.map(|answer| proto::VerifyStreamResponse { in_flight, ..answer })))
+                let answered = joined.map_err(|_| convert::error_status(Error::Internal));
+                Poll::Ready(Some(answered.map(|answered| proto::VerifyStreamResponse {
+                    id: answered.id,
+                    answer: Some(answered.answer),
+                    in_flight,
+                })))
             }
             Poll::Ready(None) if this.requests.is_none() => Poll::Ready(this.last.take().map(Err)),
             Poll::Ready(None) if this.idle.as_mut().poll(cx).is_ready() => {
@@ -95,15 +112,17 @@ impl Answers {
     fn begin(&mut self, message: proto::VerifyStreamRequest) {
         let state = self.state.clone();
         let id = message.id;
+        let claim = state.ledger().claim(message.request.as_ref().map_or(0, |request| request.token.len()));
         self.in_flight.spawn_local(async move {
-            let answer = match message.request {
-                Some(request) => {
+            let answer = match (message.request, &claim) {
+                (Some(request), Some(_)) => {
                     let deadline = state.deadline(None);
                     convert::answer(state.verify_in_bulk(convert::token(request, deadline)).await)
                 }
-                None => convert::invalid("`request` is needed."),
+                (Some(_), None) => convert::answer(Err(Error::Overloaded)),
+                (None, _) => convert::invalid("`request` is needed."),
             };
-            proto::VerifyStreamResponse { id, answer: Some(answer), in_flight: 0 }
+            Answered { id, answer, _claim: claim }
         });
     }
 

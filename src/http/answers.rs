@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use super::items::{Item, Question};
 use crate::api::{ErrorRow, write_signature_answer, write_token_answer};
-use crate::faces::ShardState;
+use crate::faces::{Claim, ShardState};
 use crate::verify::{Error, SignatureVerdict, Verdict};
 
 /// Bytes of answers that are handed on together.
@@ -29,8 +29,8 @@ pub(super) enum Form {
 /// One entry of a batch.
 #[derive(Debug)]
 pub(super) enum Entry {
-    /// A question.
-    Item(Item),
+    /// A question, and the claim on its text if that has one of its own.
+    Item(Item, Option<Claim>),
     /// Nothing that could be asked.
     Fault(EntryFault),
 }
@@ -95,7 +95,8 @@ struct Answers<S> {
 }
 
 enum InFlight {
-    Check(JoinHandle<Answered>),
+    /// The claim is kept until the answer is written: it holds as much again.
+    Check(JoinHandle<Answered>, #[allow(dead_code, reason = "kept for its drop")] Option<Claim>),
     Fault(EntryFault),
 }
 
@@ -136,9 +137,9 @@ impl<S: Entries> Answers<S> {
         while self.in_flight.len() < self.state.settings().window.max(1) {
             let Some(source) = &mut self.source else { return Ok(()) };
             match source.poll_entry(cx) {
-                Poll::Ready(Some(Ok(Entry::Item(item)))) => {
+                Poll::Ready(Some(Ok(Entry::Item(item, claim)))) => {
                     let check = tokio::task::spawn_local(answer(self.state.clone(), item));
-                    self.in_flight.push_back(InFlight::Check(check));
+                    self.in_flight.push_back(InFlight::Check(check, claim));
                 }
                 Poll::Ready(Some(Ok(Entry::Fault(fault)))) => self.in_flight.push_back(InFlight::Fault(fault)),
                 Poll::Ready(Some(Err(error))) => return Err(error),
@@ -153,7 +154,7 @@ impl<S: Entries> Answers<S> {
     fn write_oldest(&mut self, out: &mut Vec<u8>, cx: &mut Context<'_>) -> Poll<()> {
         match self.in_flight.front_mut() {
             None => return Poll::Pending,
-            Some(InFlight::Check(check)) => {
+            Some(InFlight::Check(check, _)) => {
                 let answered = ready!(Pin::new(check).poll(cx));
                 self.separate(out);
                 match &answered {

@@ -19,12 +19,12 @@ use serde_json::value::RawValue;
 use tokio::time::Sleep;
 
 use super::answers::{self, Entries, Entry, EntryFault, Form};
-use super::body::{self, MediaType};
+use super::body::{self, Collected, MediaType};
 use super::items::{self, Place, Reader};
 use super::lines::{Line, LineCutter};
 use super::problem::Problem;
 use crate::api::{ErrorRow, RequestFault, error_row, fault_row};
-use crate::faces::ShardState;
+use crate::faces::{Claim, ShardState};
 use crate::verify::Error;
 
 /// `POST /v1/verify:batch`.
@@ -43,14 +43,18 @@ async fn batch(state: ShardState, request: Request, reader: Reader) -> Result<Re
     match body::media_type(&parts.headers) {
         MediaType::Json => {
             let settings = state.settings();
-            let bytes = body::collect(incoming, settings.batch_bytes_max, settings.body_timeout).await?;
+            let Collected { bytes, claim } = body::collect(incoming, settings.batch_bytes_max, &state).await?;
             let items = split_array(&bytes, settings.batch_items_max)?;
             let timeout = body::caller_timeout(&parts.headers);
-            let source = ArrayEntries { items: items.into_iter(), state: state.clone(), reader, timeout };
+            let source =
+                ArrayEntries { items: items.into_iter(), state: state.clone(), reader, timeout, _claim: claim };
             Ok(respond(state, source, Form::Array, "application/json"))
         }
         MediaType::NdJson => {
-            let source = LineEntries::new(state.clone(), incoming, reader);
+            // What may lie in the cutter is on the account from the start.
+            let room = state.ledger().claim(state.settings().line_bytes_max);
+            let claim = room.ok_or_else(|| Problem::error(Error::Overloaded))?;
+            let source = LineEntries::new(state.clone(), incoming, reader, claim);
             Ok(respond(state, source, Form::Lines, "application/x-ndjson"))
         }
         MediaType::Other | MediaType::Absent => Err(Problem::fault(
@@ -116,7 +120,7 @@ fn split_array(body: &Bytes, max: usize) -> Result<Vec<Bytes>, Problem> {
 /// Reads one entry. What cannot be read becomes an answer of its own.
 fn read(reader: Reader, text: &Bytes, deadline: Option<Instant>, line: Option<u64>) -> Entry {
     match reader(text, Place::InBatch, deadline) {
-        Ok(item) => Entry::Item(item),
+        Ok(item) => Entry::Item(item, None),
         Err(fault) => {
             Entry::Fault(EntryFault { id: fault.id, row: fault_row(RequestFault::Invalid), detail: fault.detail, line })
         }
@@ -129,6 +133,8 @@ struct ArrayEntries {
     state: ShardState,
     reader: Reader,
     timeout: Option<Duration>,
+    /// For the body that all items are slices of.
+    _claim: Claim,
 }
 
 impl Entries for ArrayEntries {
@@ -150,10 +156,12 @@ struct LineEntries {
     pause: Pin<Box<Sleep>>,
     waiting: bool,
     drained: LocalBoxFuture<'static, ()>,
+    /// For the beginning of a line.
+    _claim: Claim,
 }
 
 impl LineEntries {
-    fn new(state: ShardState, body: Body, reader: Reader) -> Self {
+    fn new(state: ShardState, body: Body, reader: Reader, claim: Claim) -> Self {
         let settings = state.settings();
         Self {
             body: Some(body.into_data_stream()),
@@ -163,12 +171,22 @@ impl LineEntries {
             drained: Box::pin(state.drain().clone().started()),
             reader,
             state,
+            _claim: claim,
         }
     }
 
     fn entry(&self, (number, line): (u64, Line)) -> Entry {
         match line {
-            Line::Text(text) => read(self.reader, &text, self.state.deadline(None), Some(number)),
+            Line::Text(text) => match self.state.ledger().claim(text.len()) {
+                Some(claim) => {
+                    let entry = read(self.reader, &text, self.state.deadline(None), Some(number));
+                    if let Entry::Item(item, _) = entry { Entry::Item(item, Some(claim)) } else { entry }
+                }
+                None => {
+                    let row = error_row(Error::Overloaded);
+                    fault(row, format!("{}.", row.title), number)
+                }
+            },
             Line::TooLong => {
                 let detail = format!("The line is longer than {} bytes.", self.state.settings().line_bytes_max);
                 fault(fault_row(RequestFault::TooLarge), detail, number)

@@ -4,25 +4,58 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, header};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body::Body as _;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 
 use super::Problem;
 use crate::api::RequestFault;
+use crate::faces::{Claim, ShardState};
+use crate::verify::Error;
 
-/// The whole body, if it is at most `max` bytes and comes within `timeout`.
-pub(super) async fn collect(body: Body, max: usize, timeout: Duration) -> Result<Bytes, Problem> {
+/// A whole body, and the claim on what it takes. Keep the claim as long as the bytes.
+#[derive(Debug)]
+pub(super) struct Collected {
+    pub(super) bytes: Bytes,
+    pub(super) claim: Claim,
+}
+
+/// The whole body, if it is at most `max` bytes, comes within the time for bodies, and fits the shard's account.
+pub(super) async fn collect(body: Body, max: usize, state: &ShardState) -> Result<Collected, Problem> {
     let announced = body.size_hint().lower();
     if usize::try_from(announced).map_or(true, |announced| announced > max) {
         return Err(too_large(max));
     }
-    match tokio::time::timeout(timeout, Limited::new(body, max).collect()).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(max)),
-        Ok(Err(_)) => Err(Problem::fault(RequestFault::Invalid, "The body ended early.")),
+    match tokio::time::timeout(state.settings().body_timeout, read(body, max, state.ledger().open())).await {
+        Ok(collected) => collected,
         Err(_) => Err(Problem::fault(RequestFault::TimedOut, "The body was not sent in time.")),
     }
+}
+
+async fn read(mut body: Body, max: usize, mut claim: Claim) -> Result<Collected, Problem> {
+    let mut first = Bytes::new();
+    // Most bodies are one piece, which is kept as it is.
+    let mut joined = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Problem::fault(RequestFault::Invalid, "The body ended early."))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if first.len() + joined.len() + data.len() > max {
+            return Err(too_large(max));
+        }
+        if !claim.grow(data.len()) {
+            return Err(Problem::error(Error::Overloaded));
+        }
+        if first.is_empty() && joined.is_empty() {
+            first = data;
+        } else {
+            if joined.is_empty() {
+                joined.extend_from_slice(&std::mem::take(&mut first));
+            }
+            joined.extend_from_slice(&data);
+        }
+    }
+    let bytes = if joined.is_empty() { first } else { joined.freeze() };
+    Ok(Collected { bytes, claim })
 }
 
 fn too_large(max: usize) -> Problem {

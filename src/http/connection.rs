@@ -35,9 +35,9 @@ pub struct ConnectionSettings {
     pub header_fields_max: usize,
     /// HTTP/2: requests a connection has at once. Default 1024.
     pub streams_max: u32,
-    /// HTTP/2: bytes a client may send ahead on one stream. Default 256 KiB.
+    /// HTTP/2: bytes a client may send ahead on one stream. Default 128 KiB.
     pub stream_window_bytes: u32,
-    /// HTTP/2: bytes a client may send ahead on one connection. Default 1 MiB.
+    /// HTTP/2: bytes a client may send ahead on one connection. Default 256 KiB.
     pub connection_window_bytes: u32,
     /// HTTP/2: how often a silent connection is pinged, and how long the answer may take. Default 60 s and 20 s.
     pub ping_interval: Duration,
@@ -53,8 +53,8 @@ impl Default for ConnectionSettings {
             header_bytes_max: 64 * 1024,
             header_fields_max: 100,
             streams_max: 1024,
-            stream_window_bytes: 256 * 1024,
-            connection_window_bytes: 1024 * 1024,
+            stream_window_bytes: 128 * 1024,
+            connection_window_bytes: 256 * 1024,
             ping_interval: Duration::from_secs(60),
             ping_timeout: Duration::from_secs(20),
         }

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 
-use super::body::{self, MediaType};
+use super::body::{self, Collected, MediaType};
 use super::items::{self, Item, Place, Question, Reader};
 use super::problem::Problem;
 use crate::api::{RequestFault, write_signature_answer, write_token_answer};
@@ -18,7 +18,7 @@ pub(super) async fn token(state: ShardState, request: Request) -> Response {
     let settings = state.settings();
     let answer = async {
         body::refuse_coding(&parts.headers)?;
-        let bytes = body::collect(incoming, settings.body_bytes_max, settings.body_timeout).await?;
+        let Collected { bytes, claim: _claim } = body::collect(incoming, settings.body_bytes_max, &state).await?;
         let deadline = state.deadline(body::caller_timeout(&parts.headers));
         let bearer = bearer_token(&parts.headers)?;
         let item = match (bearer, bytes.is_empty()) {
@@ -47,7 +47,8 @@ pub(super) async fn signature(state: ShardState, request: Request) -> Response {
     let settings = state.settings();
     let answer = async {
         body::refuse_coding(&parts.headers)?;
-        let bytes = body::collect(incoming, settings.signature_body_bytes_max, settings.body_timeout).await?;
+        let max = settings.signature_body_bytes_max;
+        let Collected { bytes, claim: _claim } = body::collect(incoming, max, &state).await?;
         let deadline = state.deadline(body::caller_timeout(&parts.headers));
         let item = read_json(items::read_signature, &parts.headers, &bytes, deadline)?;
         answer(&state, item.question).await

@@ -231,6 +231,23 @@ async fn a_stream_larger_than_the_engine_is_held_back_and_not_shed() {
 }
 
 #[tokio::test]
+async fn each_method_has_its_bound_on_messages_and_the_sum_is_bounded() {
+    let faces = FaceSettings { held_bytes_max: 100_000, ..FaceSettings::default() };
+    let server = Server::start_with(Options { faces, ..Options::default() });
+    let mut client = client(&server).await;
+    let token = server.token("alice");
+    let status = client.verify(ask("x".repeat(50_000))).await.unwrap_err();
+    assert_eq!(status.code(), Code::OutOfRange);
+    let requests = vec![ask(&token); 1000];
+    let status = client.verify_batch(VerifyBatchRequest { requests }).await.unwrap_err();
+    assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+    let requests = vec![ask(&token); 100];
+    let answers = client.verify_batch(VerifyBatchRequest { requests }).await.unwrap().into_inner().answers;
+    assert!(answers.iter().all(is_accepted));
+    assert!(client.verify(ask(&token)).await.is_ok());
+}
+
+#[tokio::test]
 async fn raw_signatures_are_verified() {
     let server = Server::start();
     let mut client = client(&server).await;

@@ -161,6 +161,32 @@ async fn an_overloaded_engine_answers_503_with_a_hint_at_once() {
 }
 
 #[tokio::test]
+async fn what_clients_sent_is_bounded_over_all_connections() {
+    let faces = FaceSettings { held_bytes_max: 100_000, line_bytes_max: 40_000, ..FaceSettings::default() };
+    let server = Server::start_with(Options { faces, ..Options::default() });
+    let token = server.token("alice");
+    // Two streams reserve a line each, a third finds no room; neither does a large batch.
+    let open = || RawStream::open(&server, "/v1/verify:batch", NDJSON);
+    let mut streams = [open(), open()];
+    for stream in &mut streams {
+        stream.send(&format!("\"{token}\"\n"));
+        stream.read_until("accepted");
+    }
+    assert!(open().read_until("overloaded").starts_with("HTTP/1.1 503 "));
+    let batch = json!(vec![token.as_str(); 200]);
+    problem(post_json(&server, "/v1/verify:batch", &batch).send().await.unwrap(), 503, "overloaded").await;
+    let single = post_json(&server, "/v1/verify", &json!({ "token": token })).send().await.unwrap();
+    assert_eq!(json_of(single).await["verdict"], "accepted");
+    for mut stream in streams {
+        stream.finish();
+        stream.read_until("0\r\n\r\n");
+    }
+    // What they held is free again.
+    let response = post_json(&server, "/v1/verify:batch", &batch).send().await.unwrap();
+    assert_eq!(json_of(response).await.as_array().unwrap().len(), 200);
+}
+
+#[tokio::test]
 async fn a_check_that_comes_too_late_is_not_done() {
     let server = Server::start_with(Options { held: true, ..Options::default() });
     let request = post_json(&server, "/v1/verify", &json!({ "token": server.token("alice") }));

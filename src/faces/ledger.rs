@@ -1,0 +1,93 @@
+//! How much of what clients sent a shard holds at once. Bounds on single bodies say little when a client may have a
+//! thousand of them open; this bound is on the sum.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// The account of one shard. Cheap to clone, bound to its thread.
+#[derive(Clone, Debug)]
+pub struct Ledger(Rc<Account>);
+
+#[derive(Debug)]
+struct Account {
+    held: Cell<usize>,
+    max: usize,
+}
+
+/// Bytes on the account. They are off it again when the claim is dropped.
+#[derive(Debug)]
+pub struct Claim {
+    ledger: Ledger,
+    bytes: usize,
+}
+
+impl Ledger {
+    /// An account for at most `max` bytes.
+    #[must_use]
+    pub fn new(max: usize) -> Self {
+        Self(Rc::new(Account { held: Cell::new(0), max }))
+    }
+
+    /// A claim on nothing yet.
+    #[must_use]
+    pub fn open(&self) -> Claim {
+        Claim { ledger: self.clone(), bytes: 0 }
+    }
+
+    /// A claim on `bytes`; `None` if that is more than is left.
+    #[must_use]
+    pub fn claim(&self, bytes: usize) -> Option<Claim> {
+        let mut claim = self.open();
+        claim.grow(bytes).then_some(claim)
+    }
+
+    /// Bytes on the account.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.0.held.get()
+    }
+}
+
+impl Claim {
+    /// Adds `bytes`. `false`, and nothing changed, if that is more than is left.
+    #[must_use]
+    pub fn grow(&mut self, bytes: usize) -> bool {
+        let account = &self.ledger.0;
+        match account.held.get().checked_add(bytes) {
+            Some(held) if held <= account.max => {
+                account.held.set(held);
+                self.bytes += bytes;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let account = &self.ledger.0;
+        account.held.set(account.held.get() - self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_add_up_to_the_bound_and_give_back_what_they_took() {
+        let ledger = Ledger::new(10);
+        let mut first = ledger.claim(4).unwrap();
+        assert!(first.grow(2));
+        assert!(!first.grow(5), "beyond the bound");
+        assert!(!first.grow(usize::MAX));
+        let second = ledger.claim(4).unwrap();
+        assert!(ledger.claim(1).is_none());
+        assert_eq!(ledger.held(), 10);
+        drop(first);
+        assert_eq!(ledger.held(), 4);
+        drop(second);
+        assert_eq!(ledger.held(), 0);
+    }
+}
