@@ -28,3 +28,5 @@ mod http;
 mod interop;
 #[cfg(feature = "server")]
 mod runtime;
+#[cfg(feature = "server")]
+mod serve;

@@ -1,5 +1,7 @@
 //! Shared helpers.
 
+#[cfg(feature = "server")]
+pub mod binary;
 pub mod cases;
 pub mod faulty_kernels;
 #[cfg(feature = "server")]

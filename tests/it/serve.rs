@@ -1,0 +1,123 @@
+//! `verilane serve`, the whole process: development mode, start, reload of keys, stop.
+
+use serde_json::Value;
+use verilane::jose::Algorithm;
+
+use crate::support::binary::{ISSUER, Keys, Server, eventually, fails, forged, get, post, run, verilane};
+
+#[test]
+fn development_mode_prints_commands_that_work_and_stops_cleanly() {
+    let free = "127.0.0.1:0";
+    let mut server =
+        Server::spawn(verilane(&["serve", "--dev", "--listen", free, "--admin", free, "--dev-issuer", free]));
+    server.wait_for_line("Ctrl-C");
+    let (data, admin, issuer) = (server.address("data    "), server.address("admin   "), server.address("issuer  "));
+
+    // The bodies of the two printed verify commands, as the shell would hand them over.
+    let bodies: Vec<&str> = server
+        .printed
+        .lines()
+        .filter(|line| line.starts_with(&format!("curl -s http://{data}/v1/verify ")))
+        .map(|line| line.split('\'').nth(3).expect("a quoted body"))
+        .collect();
+    assert_eq!(bodies.len(), 2, "{}", server.printed);
+    let accepted = post(&data, "/v1/verify", bodies[0]);
+    assert_eq!((&accepted["verdict"], &accepted["algorithm"]), (&"accepted".into(), &"EdDSA".into()), "{accepted}");
+    let rejected = post(&data, "/v1/verify", bodies[1]);
+    assert_eq!(rejected["reason"], "signature_invalid", "{rejected}");
+
+    for algorithm in Algorithm::ALL {
+        let body = format!("{{\"alg\":\"{algorithm}\",\"claims\":{{\"sub\":\"s\"}},\"ttl\":\"5m\"}}");
+        let minted = post(&issuer, "/dev/mint", &body);
+        let token = minted["token"].as_str().expect("a token");
+        let verdict = post(&data, "/v1/verify", &serde_json::json!({ "token": token }).to_string());
+        assert_eq!(verdict["verdict"], "accepted", "{algorithm}: {verdict}");
+        assert_eq!(verdict["algorithm"], algorithm.name());
+        let verdict = post(&data, "/v1/verify", &serde_json::json!({ "token": forged(token) }).to_string());
+        assert_eq!(verdict["reason"], "signature_invalid", "{algorithm}: {verdict}");
+    }
+    let without_expiry = post(&issuer, "/dev/mint", "{\"claims\":{\"exp\":null}}");
+    let verdict = post(&data, "/v1/verify", &serde_json::json!({ "token": without_expiry["token"] }).to_string());
+    assert_eq!(verdict["reason"], "expiry_missing");
+
+    let (_, discovery) = get(&issuer, "/.well-known/openid-configuration").unwrap();
+    let discovery: Value = serde_json::from_str(&discovery).unwrap();
+    assert_eq!(discovery["issuer"], format!("http://{issuer}"));
+    assert_eq!(discovery["jwks_uri"], format!("http://{issuer}/jwks.json"));
+    let (_, jwks) = get(&issuer, "/jwks.json").unwrap();
+    let private = ["\"d\"", "\"k\"", "\"p\"", "oct"].into_iter().find(|name| jwks.contains(name));
+    assert_eq!(private, None, "{jwks}");
+
+    // The command line fetches the same document.
+    let minted = post(&issuer, "/dev/mint", "{\"alg\":\"ES384\"}");
+    let (url, token) = (format!("http://{issuer}/jwks.json"), minted["token"].as_str().unwrap());
+    let name = format!("http://{issuer}");
+    let fetched = run(&["verify", "--jwks", &url, "--issuer", &name, "--audience", "verilane-dev", token]);
+    assert_eq!(fetched.code, Some(0), "{fetched:?}");
+    let absent = format!("http://{issuer}/absent.json");
+    fails(&["verify", "--jwks", &absent, token], &["no keys from http://", "404"]);
+    fails(&["verify", "--jwks", "http://keys.example/jwks.json", token], &["error: "]);
+
+    assert_eq!(get(&admin, "/readyz").unwrap().0, 200);
+    let (_, metrics) = get(&admin, "/metrics").unwrap();
+    assert!(metrics.contains("verilane_checks_total{"), "{metrics}");
+    assert!(get(&data, "/metrics").is_some_and(|(status, _)| status == 404), "the data listener has no admin pages");
+
+    // A second server sees that the ports are taken, and says what to do.
+    let taken = run(&["serve", "--dev", "--listen", &data, "--admin", free, "--dev-issuer", free]);
+    assert_eq!(taken.code, Some(2), "{taken:?}");
+    assert!(taken.err.contains("--listen 127.0.0.1:0"), "{}", taken.err);
+
+    assert_eq!(server.terminate(), Some(0), "{}", server.log());
+    assert!(get(&data, "/openapi.json").is_none(), "the listener is closed");
+}
+
+#[test]
+fn development_mode_stays_on_loopback() {
+    for flag in ["--listen", "--admin", "--dev-issuer"] {
+        fails(&["serve", "--dev", flag, "0.0.0.0:0"], &["0.0.0.0:0 is refused", flag]);
+    }
+    fails(&["serve", "--dev", "--config", "x.yaml"], &["cannot be used with"]);
+}
+
+#[test]
+fn serving_without_a_configuration_is_refused_with_a_way_out() {
+    fails(&["serve"], &["no configuration", "serve --dev"]);
+    fails(&["serve", "--config", "/nonexistent/verilane.yaml"], &["cannot read /nonexistent/verilane.yaml"]);
+}
+
+#[test]
+fn a_removed_key_stops_when_its_file_changes() {
+    let keys = Keys::new("ES256");
+    let config = keys.path("verilane.yaml");
+    let admin = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let data = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let text = format!(
+        "listen: {{data: '{data}', admin: '{admin}'}}\nengine: {{shards: 2}}\nissuers:\n  - {{name: a, issuer: '{ISSUER}', audiences: [api], keys: {{jwks_file: jwks.json}}}}\n"
+    );
+    std::fs::write(&config, text).unwrap();
+    let mut server = Server::spawn(verilane(&["serve", "--config", &config]));
+    let (data, admin) = (data.to_string(), admin.to_string());
+    eventually("ready", || get(&admin, "/readyz"), |answer| answer.as_ref().is_some_and(|(status, _)| *status == 200));
+
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs().to_string();
+    let token = keys.mint(&["--now", &now]);
+    let body = serde_json::json!({ "token": token }).to_string();
+    assert_eq!(post(&data, "/v1/verify", &body)["verdict"], "accepted");
+
+    // A broken file changes nothing; a good one without the key does.
+    std::fs::write(keys.path("next"), "{").unwrap();
+    std::fs::rename(keys.path("next"), keys.public()).unwrap();
+    let report = eventually(
+        "the fault is seen",
+        || get(&admin, "/readyz").map(|(_, body)| body).unwrap_or_default(),
+        |body| serde_json::from_str::<Value>(body).is_ok_and(|report| report["issuers"][0]["last_error"].is_string()),
+    );
+    assert!(report.contains("\"ready\": true"), "{report}");
+    assert_eq!(post(&data, "/v1/verify", &body)["verdict"], "accepted");
+    let other = Keys::new("ES256");
+    std::fs::copy(other.public(), keys.path("next")).unwrap();
+    std::fs::rename(keys.path("next"), keys.public()).unwrap();
+    eventually("the key is gone", || post(&data, "/v1/verify", &body), |answer| answer["reason"] == "unknown_kid");
+    assert_eq!(server.terminate(), Some(0), "{}", server.log());
+}
