@@ -19,7 +19,7 @@ use super::dev::{self, DevIssuer};
 use super::failure::{Failure, Outcome};
 use super::{EXIT_ACCEPTED, cpu, limits, memory, sources};
 use crate::admin::{self, AdminState, KernelReport, Readiness};
-use crate::config::{self, FlagOverride, LogFormat, Settings, Span};
+use crate::config::{self, FlagOverride, LogFormat, LogLevel, Settings, Span};
 use crate::engine::Engine;
 use crate::faces::{Drain, DrainSwitch, FaceSettings, ShardState};
 use crate::grpc::{self, ServingState};
@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome {
         LogFormat::Text => telemetry::LogFormat::Human,
         LogFormat::Json => telemetry::LogFormat::Json,
     };
-    telemetry::init_logging(format, settings.telemetry.log_level.name()).map_err(Failure::new)?;
+    telemetry::init_logging(format, &log_filter(settings.telemetry.log_level)).map_err(Failure::new)?;
     for warning in config::warnings(&settings) {
         // In development the issuer is not in the configuration.
         if !arguments.dev || warning.path != "issuers" {
@@ -153,6 +153,16 @@ async fn stop_on_signal(
             Err(Failure::new("asked again to stop: connections were cut"))
         }
     }
+}
+
+/// The level is for this crate. Others say what they must and no more: at their lower levels transports show what they
+/// carry, and tokens are never logged.
+fn log_filter(level: LogLevel) -> String {
+    let others = match level {
+        LogLevel::Error => LogLevel::Error,
+        LogLevel::Warn | LogLevel::Info | LogLevel::Debug | LogLevel::Trace => LogLevel::Warn,
+    };
+    format!("{},verilane={}", others.name(), level.name())
 }
 
 /// The sum at every start, its parts for those who ask.

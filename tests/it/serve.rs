@@ -3,7 +3,9 @@
 use serde_json::Value;
 use verilane::jose::Algorithm;
 
-use crate::support::binary::{ISSUER, Keys, Server, eventually, fails, forged, get, post, run, verilane};
+use crate::support::binary::{
+    ISSUER, Keys, Server, eventually, exchange, fails, forged, get, lines_of_json, post, run, verilane,
+};
 
 #[test]
 fn development_mode_prints_commands_that_work_and_stops_cleanly() {
@@ -120,4 +122,38 @@ fn a_removed_key_stops_when_its_file_changes() {
     std::fs::rename(keys.path("next"), keys.public()).unwrap();
     eventually("the key is gone", || post(&data, "/v1/verify", &body), |answer| answer["reason"] == "unknown_kid");
     assert_eq!(server.terminate(), Some(0), "{}", server.log());
+}
+
+#[test]
+fn nothing_of_a_token_is_logged_at_any_level() {
+    let free = "127.0.0.1:0";
+    let mut command = verilane(&["serve", "--dev", "--listen", free, "--admin", free, "--dev-issuer", free]);
+    command.env("VERILANE__TELEMETRY__LOG_LEVEL", "trace").env("VERILANE__TELEMETRY__LOG_FORMAT", "json");
+    let mut server = Server::spawn(command);
+    server.wait_for_line("Ctrl-C");
+    let (data, issuer) = (server.address("data    "), server.address("issuer  "));
+    let minted = post(&issuer, "/dev/mint", "{\"claims\":{\"sub\":\"a-subject-to-look-for\"}}");
+    let token = minted["token"].as_str().unwrap().to_owned();
+    let forged = forged(&token);
+    for token in [&token, &forged] {
+        post(&data, "/v1/verify", &serde_json::json!({ "token": token }).to_string());
+        let bearer = format!(
+            "POST /v1/verify HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
+             content-length: 0\r\n\r\n"
+        );
+        assert_eq!(exchange(&data, &bearer).unwrap().0, 200);
+    }
+    let http2 = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let client = crate::support::server::http_client().http2_prior_knowledge().build().unwrap();
+        let bearer = format!("Bearer {token}");
+        client.post(format!("http://{data}/v1/verify")).header("authorization", bearer).send().await.unwrap().status()
+    });
+    assert_eq!(http2, 200);
+    assert_eq!(server.terminate(), Some(0));
+    let log = server.log();
+    let lines = lines_of_json(&log);
+    assert!(lines.iter().any(|line| line["message"] == "drained"), "{log}");
+    for segment in token.split('.').chain(forged.split('.')).chain(["a-subject-to-look-for"]) {
+        assert!(!log.contains(segment), "{segment} is in the log");
+    }
 }

@@ -35,7 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("engine", &["engine", "kernel"]),
     ("verify", &["verify", "engine", "keys", "policy", "jose", "kernel"]),
     ("api", &["api", "verify", "jose"]),
-    ("faces", &["faces", "verify", "jose", "kernel"]),
+    ("faces", &["faces", "api", "verify", "keys", "jose", "kernel"]),
     ("http", &["http", "faces", "api", "verify", "engine", "keys", "policy", "jose", "kernel"]),
     ("grpc", &["grpc", "faces", "api", "verify", "engine", "keys", "policy", "jose", "kernel"]),
     ("admin", &["admin", "faces", "api", "verify", "engine", "keys", "policy", "jose", "kernel", "telemetry"]),
