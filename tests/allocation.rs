@@ -13,6 +13,7 @@ use bytes::Bytes;
 use verilane::engine::{Engine, EngineConfig, Outcome, Shard, Submission, Ticket};
 use verilane::kernel::{GROUP_WIDTH, KernelTable, PreparedKey, Scheme};
 
+#[allow(dead_code, reason = "shared with the other test binary, which uses more of it")]
 #[path = "it/support/null_kernel.rs"]
 mod null_kernel;
 

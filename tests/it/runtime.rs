@@ -15,7 +15,7 @@ use verilane::runtime::{
     Background, Connection, ConnectionGuard, ConnectionHandler, Drained, Listener, Runtime, RuntimeConfig, ShardInit,
 };
 
-use crate::support::null_kernel::{any_key, null_kernels, slow_null_kernels};
+use crate::support::null_kernel::{any_key, null_kernels, panicking_kernels, slow_null_kernels};
 
 /// What a client sends to be told the shard it is on.
 const WHICH_SHARD: u8 = 0xff;
@@ -192,6 +192,31 @@ fn a_request_that_panics_takes_no_other_with_it() {
     assert_eq!(ask(&mut good, 8), 8);
     drop((good, bad));
     assert_eq!(background.block_on(runtime.drain()).connections_cut, 0);
+}
+
+/// The signal of `abort`, on every system this runs on.
+const SIGABRT: i32 = 6;
+
+/// Set in the child process of the next test.
+const CHILD: &str = "VERILANE_TEST_PANICKING_KERNEL";
+
+#[test]
+fn a_runner_that_panics_ends_the_process() {
+    const NAME: &str = "runtime::a_runner_that_panics_ends_the_process";
+    if std::env::var_os(CHILD).is_some() {
+        let service = start(2, &panicking_kernels(), &RuntimeConfig::default());
+        let mut client = connect(service.address);
+        client.write_all(&[1]).expect("written");
+        let _ = client.read(&mut [0]);
+        return;
+    }
+    let executable = std::env::current_exe().expect("this test binary");
+    let child = std::process::Command::new(executable).args(["--exact", NAME, "--nocapture"]).env(CHILD, "1").output();
+    let child = child.expect("the child runs");
+    let signal = std::os::unix::process::ExitStatusExt::signal(&child.status);
+    assert_eq!(signal, Some(SIGABRT), "{child:?}");
+    let said = String::from_utf8_lossy(&child.stderr);
+    assert!(said.contains("the runner of shard 0 ended"), "{said}");
 }
 
 #[test]

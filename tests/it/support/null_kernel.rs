@@ -41,6 +41,28 @@ pub fn slow_null_kernels() -> KernelTable {
     every_scheme(&SLOW)
 }
 
+/// A kernel with a fault.
+#[cfg(feature = "server")]
+#[derive(Debug)]
+struct PanickingKernel;
+
+#[cfg(feature = "server")]
+impl Kernel for PanickingKernel {
+    fn lanes(&self) -> usize {
+        1
+    }
+
+    fn run(&self, _scratch: &mut Scratch, _jobs: &[Job<'_>]) -> LaneMask {
+        panic!("a fault in a kernel, on purpose");
+    }
+}
+
+/// A table of kernels that panic.
+#[cfg(feature = "server")]
+pub fn panicking_kernels() -> KernelTable {
+    every_scheme(&PanickingKernel)
+}
+
 fn every_scheme(kernel: &'static dyn Kernel) -> KernelTable {
     let mut table = KernelTable::select::<&str>(&[]).expect("the default selection exists");
     for scheme in Scheme::ALL {
