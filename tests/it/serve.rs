@@ -1,5 +1,9 @@
 //! `verilane serve`, the whole process: development mode, start, reload of keys, stop.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
 use serde_json::Value;
 use verilane::jose::Algorithm;
 
@@ -92,14 +96,12 @@ fn serving_without_a_configuration_is_refused_with_a_way_out() {
 fn a_removed_key_stops_when_its_file_changes() {
     let keys = Keys::new("ES256");
     let config = keys.path("verilane.yaml");
-    let admin = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let data = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (data, admin) = (free_address(), free_address());
     let text = format!(
         "listen: {{data: '{data}', admin: '{admin}'}}\nengine: {{shards: 2}}\nissuers:\n  - {{name: a, issuer: '{ISSUER}', audiences: [api], keys: {{jwks_file: jwks.json}}}}\n"
     );
     std::fs::write(&config, text).unwrap();
     let mut server = Server::spawn(verilane(&["serve", "--config", &config]));
-    let (data, admin) = (data.to_string(), admin.to_string());
     eventually("ready", || get(&admin, "/readyz"), |answer| answer.as_ref().is_some_and(|(status, _)| *status == 200));
 
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs().to_string();
@@ -156,4 +158,78 @@ fn nothing_of_a_token_is_logged_at_any_level() {
     for segment in token.split('.').chain(forged.split('.')).chain(["a-subject-to-look-for"]) {
         assert!(!log.contains(segment), "{segment} is in the log");
     }
+}
+
+#[test]
+fn keys_found_through_discovery_serve_on_while_the_issuer_is_down() {
+    let free = "127.0.0.1:0";
+    let mut issuer =
+        Server::spawn(verilane(&["serve", "--dev", "--listen", free, "--admin", free, "--dev-issuer", free]));
+    issuer.wait_for_line("Ctrl-C");
+    let address = issuer.address("issuer  ");
+    let token = post(&address, "/dev/mint", "{\"alg\":\"PS384\"}")["token"].as_str().unwrap().to_owned();
+    // Its secret is known to the issuer alone: the published document cannot hold it.
+    let symmetric = post(&address, "/dev/mint", "{\"alg\":\"HS256\"}")["token"].as_str().unwrap().to_owned();
+
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("verilane.yaml");
+    let (data, admin) = (free_address(), free_address());
+    let text = format!(
+        "listen: {{data: '{data}', admin: '{admin}'}}\nissuers:\n  - name: dev\n    issuer: http://{address}\n    \
+         audiences: [verilane-dev]\n    keys: {{discovery: true, plain_http: loopback}}\n"
+    );
+    std::fs::write(&config, text).unwrap();
+    let mut server = Server::spawn(verilane(&["serve", "--config", config.to_str().unwrap()]));
+    eventually("ready", || get(&admin, "/readyz"), |answer| answer.as_ref().is_some_and(|(status, _)| *status == 200));
+    let verify = |token: &str| post(&data, "/v1/verify", &serde_json::json!({ "token": token }).to_string());
+    assert_eq!(verify(&token)["verdict"], "accepted");
+    assert_eq!(verify(&forged(&token))["reason"], "signature_invalid");
+    assert_eq!(issuer.terminate(), Some(0));
+    assert_eq!(verify(&token)["verdict"], "accepted");
+    assert_eq!(verify(&symmetric)["reason"], "unknown_kid");
+    assert_eq!(server.terminate(), Some(0), "{}", server.log());
+}
+
+#[test]
+fn what_was_begun_is_finished_after_the_signal_to_stop() {
+    let free = "127.0.0.1:0";
+    let mut server =
+        Server::spawn(verilane(&["serve", "--dev", "--listen", free, "--admin", free, "--dev-issuer", free]));
+    server.wait_for_line("Ctrl-C");
+    let (data, admin, issuer) = (server.address("data    "), server.address("admin   "), server.address("issuer  "));
+    let token = post(&issuer, "/dev/mint", "")["token"].as_str().unwrap().to_owned();
+    let body = format!("{{\"token\":\"{token}\"}}");
+    let (before, after) = body.split_at(body.len() / 2);
+
+    let mut stream = TcpStream::connect(&data).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    // The answer to `expect` shows that the service has begun with this request.
+    let head = format!(
+        "POST /v1/verify HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue\r\n\
+         content-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut begun = [0; 25];
+    stream.read_exact(&mut begun).unwrap();
+    assert_eq!(&begun, b"HTTP/1.1 100 Continue\r\n\r\n");
+    stream.write_all(before.as_bytes()).unwrap();
+
+    server.ask_to_stop();
+    eventually(
+        "draining",
+        || get(&admin, "/readyz"),
+        |answer| answer.as_ref().is_some_and(|(status, _)| *status == 503),
+    );
+    eventually("the listener is closed", || TcpStream::connect(&data).is_err(), |closed| *closed);
+    stream.write_all(after.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"verdict\":\"accepted\""), "{answer}");
+    assert_eq!(server.ended(), Some(0), "{}", server.log());
+}
+
+/// An address on loopback that nobody listens on.
+fn free_address() -> String {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }

@@ -170,11 +170,21 @@ impl Server {
         line.and_then(|rest| rest.split_whitespace().next()).expect(label).to_owned()
     }
 
+    /// Sends SIGTERM.
+    pub fn ask_to_stop(&self) {
+        let id = i32::try_from(self.child.id()).unwrap();
+        let id = rustix::process::Pid::from_raw(id).unwrap();
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    }
+
     /// Asks it to stop; its exit code.
     pub fn terminate(&mut self) -> Option<i32> {
-        let id = i32::try_from(self.child.id()).unwrap();
-        rustix::process::kill_process(rustix::process::Pid::from_raw(id).unwrap(), rustix::process::Signal::TERM)
-            .unwrap();
+        self.ask_to_stop();
+        self.ended()
+    }
+
+    /// Its exit code, once it has ended by itself.
+    pub fn ended(&mut self) -> Option<i32> {
         let end = Instant::now() + Duration::from_secs(60);
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
