@@ -8,7 +8,8 @@ pub struct Policy {
     /// Exact value of `iss`. `None` only for key material without an issuer (command line, raw tools): then `iss` is
     /// not looked at.
     pub issuer: Option<String>,
-    /// Algorithms allowed; empty means every algorithm the keys fit. `EdDSA` and `Ed25519` stand for each other.
+    /// Algorithms allowed, by exact name; empty means every algorithm the keys fit. `EdDSA` and `Ed25519` are two
+    /// names: a list may pin one of them, or hold both.
     pub algorithms: Vec<Algorithm>,
     /// At least one must be in `aud`, exactly. Empty means: `aud` is not looked at.
     pub audiences: Vec<String>,
@@ -86,10 +87,10 @@ impl Policy {
         Ok(())
     }
 
-    /// Whether `algorithm` is allowed. `EdDSA` and `Ed25519` are two names of one check: either allows both.
+    /// Whether `algorithm` is allowed: the list is empty, or holds exactly this name.
     #[must_use]
     pub fn allows(&self, algorithm: Algorithm) -> bool {
-        self.algorithms.is_empty() || self.algorithms.iter().any(|allowed| allowed.scheme() == algorithm.scheme())
+        self.algorithms.is_empty() || self.algorithms.contains(&algorithm)
     }
 
     /// The claims, at `now` (seconds since 1970). Call only with a good signature.

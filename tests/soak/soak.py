@@ -45,7 +45,8 @@ class Faults:
 
 def start(server):
     log = tempfile.NamedTemporaryFile(mode="w+b", prefix="verilane-soak-", suffix=".log", delete=False)
-    command = [server, "serve", "--dev", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
+    command = [server, "serve", "--dev", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0",
+               "--dev-issuer", "127.0.0.1:0"]
     process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
     deadline = time.time() + 30
     while time.time() < deadline:
