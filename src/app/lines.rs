@@ -1,6 +1,6 @@
 //! Tokens from a file or standard input, one a line, with memory bounded by the longest line that is kept.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, BufReader, Read};
 
 use bytes::Bytes;
 
@@ -37,21 +37,33 @@ struct Object<'a> {
 
 /// Reads items until the input ends; blank lines are passed over.
 pub(super) struct Items<R> {
-    input: R,
+    input: BufReader<R>,
     line: Vec<u8>,
     line_max: usize,
+    number: u64,
 }
 
-impl<R: BufRead> Items<R> {
+impl<R: Read> Items<R> {
     /// `token_max` is the longest token that can be accepted.
-    pub(super) fn new(input: R, token_max: usize) -> Self {
-        Self { input, line: Vec::new(), line_max: token_max.saturating_add(LINE_SLACK) }
+    pub(super) fn new(input: BufReader<R>, token_max: usize) -> Self {
+        Self { input, line: Vec::new(), line_max: token_max.saturating_add(LINE_SLACK), number: 0 }
+    }
+
+    /// Number of the line that gave the last item, from 1; blank lines count.
+    pub(super) const fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether a whole line has been read already, so that the next item comes without waiting for input.
+    pub(super) fn has_line(&self) -> bool {
+        self.input.buffer().contains(&b'\n')
     }
 
     /// The next item; `None` at the end.
     pub(super) fn next(&mut self) -> io::Result<Option<Item>> {
         loop {
             let Some(complete) = self.read_line()? else { return Ok(None) };
+            self.number += 1;
             let text = self.line.trim_ascii();
             if text.is_empty() {
                 continue;
@@ -123,7 +135,7 @@ mod tests {
 
     fn all(input: &[u8], token_max: usize) -> Vec<Item> {
         // A tiny buffer, so that lines span reads.
-        let mut items = Items::new(io::BufReader::with_capacity(3, input), token_max);
+        let mut items = Items::new(BufReader::with_capacity(3, input), token_max);
         std::iter::from_fn(|| items.next().expect("memory does not fail")).collect()
     }
 
@@ -135,6 +147,16 @@ mod tests {
         assert_eq!((id.as_deref(), &token[..]), (Some("\"7\""), &b"d.e.f"[..]));
         assert_eq!(items[2], plain(Bytes::from_static(b"g.h.i")));
         assert_eq!(items.len(), 3);
+    }
+
+    #[test]
+    fn numbers_are_those_of_lines() {
+        let mut items = Items::new(BufReader::new(&b"\na.b.c\n\n\nd.e.f"[..]), 100);
+        let mut numbers = Vec::new();
+        while items.next().expect("memory does not fail").is_some() {
+            numbers.push(items.number());
+        }
+        assert_eq!(numbers, [2, 5]);
     }
 
     #[test]

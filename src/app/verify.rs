@@ -1,7 +1,7 @@
 //! `verilane verify`: tokens from arguments, a file or standard input, judged by the same code as the service.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,6 +25,8 @@ use crate::verify::{Error, Explanation, IssuerEntry, StepStatus, TokenRequest, V
 
 /// Tokens that are verified together: enough to fill lane groups, little enough to answer while input still comes.
 const BATCH: usize = 256;
+/// Bytes of input that are read at once.
+const READ_BUFFER: usize = 128 * 1024;
 
 pub(super) fn run(arguments: &VerifyArguments) -> Outcome {
     let settings = match &arguments.keys.config {
@@ -34,7 +36,7 @@ pub(super) fn run(arguments: &VerifyArguments) -> Outcome {
     let forced = if arguments.kernel.is_empty() { &settings.engine.kernels } else { &arguments.kernel };
     let (kernels, _) = super::cpu::tested_kernels(forced)?;
     let verifier = verifier(arguments, &settings)?;
-    let out = BufWriter::new(io::stdout().lock());
+    let out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
     let session = Session {
         arguments,
         verifier,
@@ -44,14 +46,15 @@ pub(super) fn run(arguments: &VerifyArguments) -> Outcome {
         out,
     };
     let token_max = settings.limits.token.bytes();
+    let from_input = || Items::new(BufReader::with_capacity(READ_BUFFER, io::stdin()), token_max);
     match (&arguments.file, arguments.tokens.as_slice()) {
-        (Some(path), _) if path == Path::new("-") => session.stream(&mut Items::new(io::stdin().lock(), token_max)),
-        (Some(path), _) => {
+        (Some(path), _) if path != Path::new("-") => {
             let file =
                 File::open(path).map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
-            session.stream(&mut Items::new(BufReader::with_capacity(64 * 1024, file), token_max))
+            session.stream(&mut Items::new(BufReader::with_capacity(READ_BUFFER, file), token_max))
         }
-        (None, [only]) if only == "-" => session.stream(&mut Items::new(io::stdin().lock(), token_max)),
+        (Some(_), _) => session.stream(&mut from_input()),
+        (None, [only]) if only == "-" => session.stream(&mut from_input()),
         (None, tokens) => session.few(tokens),
     }
 }
@@ -71,6 +74,10 @@ impl Tally {
             Ok(Verdict::Rejected(_)) => self.rejected += 1,
             Err(_) => self.errors += 1,
         }
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.accepted == 0 && self.rejected == 0 && self.errors == 0
     }
 
     fn exit_code(&self) -> u8 {
@@ -109,22 +116,20 @@ impl<W: Write> Session<'_, W> {
         self.end(tokens.len() > 1)
     }
 
-    /// Tokens one a line, in batches, with flat memory.
-    fn stream<R: BufRead>(mut self, items: &mut Items<R>) -> Outcome {
+    /// Tokens one a line, in batches, with flat memory. When input pauses, what has come is answered.
+    fn stream<R: Read>(mut self, items: &mut Items<R>) -> Outcome {
         let written = |error: io::Error| Failure::output(&error);
-        let mut number = 0;
         let mut asked = Vec::with_capacity(BATCH);
         let mut requests = Vec::with_capacity(BATCH);
         loop {
             let next = items.next().map_err(|error| Failure::new(format!("cannot read the tokens: {error}")))?;
-            number += 1;
-            let about = |id| Asked { number, id };
+            let about = |id| Asked { number: items.number(), id };
             match next {
                 Some(item) if self.arguments.explain => self.one(about(None), item, true).map_err(written)?,
                 Some(Item::Token { id, token, issuer, audience }) => {
                     asked.push(about(id));
                     requests.push(self.request(token, issuer, audience));
-                    if requests.len() == BATCH {
+                    if requests.len() == BATCH || !items.has_line() {
                         self.batch(&mut asked, &mut requests).map_err(written)?;
                     }
                 }
@@ -138,7 +143,7 @@ impl<W: Write> Session<'_, W> {
                 }
             }
         }
-        if number == 1 {
+        if self.tally.is_empty() {
             return Err(Failure::new("no tokens in the input").hint("one token a line, or {\"token\": \"...\"}"));
         }
         self.end(true)
@@ -173,7 +178,7 @@ impl<W: Write> Session<'_, W> {
             self.tally.count(answer);
             self.line(&asked, answer)?;
         }
-        Ok(())
+        self.out.flush()
     }
 
     fn one(&mut self, asked: Asked, item: Item, explain: bool) -> io::Result<()> {

@@ -1,6 +1,8 @@
 //! The command line, through the real binary: what it prints, what it refuses, and with which exit code.
 
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::Value;
 use verilane::jose::Algorithm;
@@ -402,4 +404,25 @@ fn verify_takes_issuers_from_a_configuration() {
     assert!(ended.out.contains("audience_mismatch"), "{}", ended.out);
     // The configuration decides what tokens must satisfy; flags that would change it are refused.
     assert_eq!(verify(&["--leeway", "1h"]).code, Some(2));
+}
+
+#[test]
+fn answers_come_while_input_is_still_open() {
+    let keys = Keys::new("EdDSA");
+    let token = keys.mint(&[]);
+    let mut child = verilane(&["verify", "--jwks", &keys.public(), "--now", NOW, "--json", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut input = child.stdin.take().expect("piped");
+    let mut output = BufReader::new(child.stdout.take().expect("piped"));
+    for _ in 0..3 {
+        writeln!(input, "{token}").unwrap();
+        let mut answer = String::new();
+        output.read_line(&mut answer).unwrap();
+        assert!(answer.contains("\"accepted\""), "{answer}");
+    }
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
