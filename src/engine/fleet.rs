@@ -55,8 +55,8 @@ impl Fleet {
     }
 
     /// The blocks shard `owner` may lend.
-    pub(super) fn blocks(&self, owner: usize) -> Vec<Box<Block>> {
-        (0..self.blocks_per_shard()).map(|_| Box::new(Block::new(owner))).collect()
+    pub(super) fn blocks(&self, owner: usize) -> Vec<Block> {
+        (0..self.blocks_per_shard()).map(|_| Block::new(owner)).collect()
     }
 }
 

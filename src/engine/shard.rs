@@ -62,7 +62,7 @@ struct State {
     /// Moving average of kernel time a job, in nanoseconds; 0 until the first group.
     cost_ns: [u64; Scheme::COUNT],
     /// Blocks at home.
-    blocks: Vec<Box<Block>>,
+    blocks: Vec<Block>,
     /// Blocks lent out.
     blocks_away: usize,
 }
@@ -436,7 +436,7 @@ impl ShardInner {
     }
 
     /// Settles a block of this shard's own, after running it if nobody has.
-    fn take_back(&self, state: &mut State, mut block: Box<Block>, settled: &mut Settled) {
+    fn take_back(&self, state: &mut State, mut block: Block, settled: &mut Settled) {
         let mask = match block.answer() {
             Some(mask) => mask,
             None => self.run_block(state, &mut block),

@@ -113,8 +113,8 @@ pub(super) struct Post {
     parked: AtomicBool,
     /// The runner lives and will look into the inbox again.
     accepting: AtomicBool,
-    inbox: ArrayQueue<Box<Block>>,
-    returns: ArrayQueue<Box<Block>>,
+    inbox: ArrayQueue<Block>,
+    returns: ArrayQueue<Block>,
     pub(super) runner: AtomicWaker,
     pub(super) built: AtomicBool,
     pub(super) stats: Arc<ShardStats>,
@@ -142,11 +142,11 @@ impl Post {
         !self.inbox.is_empty() || !self.returns.is_empty()
     }
 
-    pub(super) fn next_return(&self) -> Option<Box<Block>> {
+    pub(super) fn next_return(&self) -> Option<Block> {
         self.returns.pop()
     }
 
-    pub(super) fn next_request(&self) -> Option<Box<Block>> {
+    pub(super) fn next_request(&self) -> Option<Block> {
         self.inbox.pop()
     }
 }
@@ -186,7 +186,7 @@ impl Board {
     ///
     /// # Errors
     /// The block itself, if the helper has too many already.
-    pub(super) fn hand_over(&self, helper: usize, block: Box<Block>) -> Result<(), Box<Block>> {
+    pub(super) fn hand_over(&self, helper: usize, block: Block) -> Result<(), Block> {
         let post = &self.0[helper];
         post.inbox.push(block)?;
         fence(Ordering::SeqCst);
@@ -199,7 +199,7 @@ impl Board {
     }
 
     /// Returns a block to its owner and wakes it.
-    pub(super) fn give_back(&self, block: Box<Block>) {
+    pub(super) fn give_back(&self, block: Block) {
         let owner = &self.0[block.owner];
         let returned = owner.returns.push(block);
         assert!(returned.is_ok(), "an owner has room for all its blocks");
