@@ -115,7 +115,7 @@ fn write_date(out: &mut Vec<u8>, date: NumericDate) {
         return;
     }
     // `seconds` is rounded down, so a negative date counts its fraction upwards from it.
-    let total = i128::from(date.seconds) * 1_000_000_000 + i128::from(date.nanos);
+    let total = date.as_nanos();
     let sign = if total < 0 { "-" } else { "" };
     let (whole, fraction) = (total.unsigned_abs() / 1_000_000_000, total.unsigned_abs() % 1_000_000_000);
     let text = format!("{sign}{whole}.{fraction:09}");

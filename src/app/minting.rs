@@ -1,16 +1,16 @@
 //! Signing: for `mint`, `keygen` and the development issuer. The service itself never signs; only `app` does.
 
 use aws_lc_rs::encoding::{AsBigEndian, AsDer, Curve25519SeedBin, EcPrivateKeyBin, Pkcs8V1Der};
+use aws_lc_rs::hmac;
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::{self, KeyPairComponents, KeySize, PublicKeyComponents};
 use aws_lc_rs::signature::{self, EcdsaKeyPair, EcdsaSigningAlgorithm, Ed25519KeyPair, KeyPair as _, RsaEncoding};
-use aws_lc_rs::{digest, hmac};
 use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject as _;
 use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
-use crate::jose::{Algorithm, base64url};
+use crate::jose::{Algorithm, JwkMaterial, base64url, jwk};
 
 /// Why a key cannot sign.
 #[derive(Debug, thiserror::Error)]
@@ -385,23 +385,35 @@ impl SigningKey {
         }
     }
 
-    /// The members an RFC 7638 thumbprint covers.
-    fn public_members(&self) -> Option<Map<String, Value>> {
-        let value = match &self.pair {
-            Pair::Ed25519(pair) => {
-                json!({ "kty": "OKP", "crv": "Ed25519", "x": base64url::encode(pair.public_key().as_ref()) })
-            }
+    /// The public key; `None` for a secret, which has none.
+    fn public_material(&self) -> Option<JwkMaterial> {
+        Some(match &self.pair {
+            Pair::Ed25519(pair) => JwkMaterial::Ed25519 { x: pair.public_key().as_ref().to_vec() },
             Pair::Ecdsa(curve, pair) => {
                 let (x, y) = pair.public_key().as_ref().get(1..)?.split_at_checked(curve.coordinate_len)?;
-                json!({ "kty": "EC", "crv": curve.name, "x": base64url::encode(x), "y": base64url::encode(y) })
+                JwkMaterial::Ec { curve: curve.name, x: x.to_vec(), y: y.to_vec() }
             }
             Pair::Rsa(pair) => {
                 let public = pkcs1::RsaPublicKeyRef::try_from(pair.public_key().as_ref()).ok()?;
-                let modulus = base64url::encode(public.modulus.as_bytes());
-                let exponent = base64url::encode(public.public_exponent.as_bytes());
-                json!({ "kty": "RSA", "n": modulus, "e": exponent })
+                JwkMaterial::Rsa {
+                    modulus: public.modulus.as_bytes().to_vec(),
+                    exponent: public.public_exponent.as_bytes().to_vec(),
+                }
             }
             Pair::Hmac(_) => return None,
+        })
+    }
+
+    /// The members of the public JWK that make the key.
+    fn public_members(&self) -> Option<Map<String, Value>> {
+        let encode = |bytes: &[u8]| base64url::encode(bytes);
+        let value = match &self.public_material()? {
+            JwkMaterial::Ed25519 { x } => json!({ "kty": "OKP", "crv": "Ed25519", "x": encode(x) }),
+            JwkMaterial::Ec { curve, x, y } => json!({ "kty": "EC", "crv": curve, "x": encode(x), "y": encode(y) }),
+            JwkMaterial::Rsa { modulus, exponent } => {
+                json!({ "kty": "RSA", "n": encode(modulus), "e": encode(exponent) })
+            }
+            JwkMaterial::Oct { .. } => return None,
         };
         match value {
             Value::Object(members) => Some(members),
@@ -411,17 +423,12 @@ impl SigningKey {
 
     /// RFC 7638 thumbprint with SHA-256, or a random id for a secret.
     fn fresh_id(&self) -> Result<String, SigningError> {
-        let Some(members) = self.public_members() else {
-            let mut id = [0; 16];
-            aws_lc_rs::rand::fill(&mut id)?;
-            return Ok(base64url::encode(&id));
-        };
-        // RFC 7638 section 3.3: members in order of their names, without white space.
-        let mut members: Vec<(String, Value)> = members.into_iter().collect();
-        members.sort_by(|a, b| a.0.cmp(&b.0));
-        let canonical: Vec<String> = members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
-        let hash = digest::digest(&digest::SHA256, format!("{{{}}}", canonical.join(",")).as_bytes());
-        Ok(base64url::encode(hash.as_ref()))
+        if let Some(material) = self.public_material() {
+            return Ok(jwk::thumbprint(&material));
+        }
+        let mut id = [0; 16];
+        aws_lc_rs::rand::fill(&mut id)?;
+        Ok(base64url::encode(&id))
     }
 }
 

@@ -279,7 +279,7 @@ impl ShardParts {
             self.parked_max,
         );
         let bulk = single.for_bulk();
-        let drain = Drain::from_watch(init.drain.clone());
+        let drain = Drain::from_watch(init.drain.clone()).on_this_thread();
         let state = ShardState::new(single, bulk, Arc::clone(&self.faces), drain.clone());
         // The descriptors are compiled in: if they cannot be read the build is broken, and no shard must start.
         let grpc = grpc::router(state.clone(), &self.serving)

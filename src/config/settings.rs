@@ -153,8 +153,8 @@ pub struct HttpSettings {
     pub line: Size,
     /// Requests of one batch or stream in work at once.
     pub window: usize,
-    /// Requests of all batches and streams of one shard in work at once; keep it below `engine.slots_per_shard`, so that
-    /// single checks find a slot.
+    /// Requests of all batches and streams of one shard in work at once: at most three quarters of
+    /// `engine.slots_per_shard`, so that single checks find a slot.
     pub bulk_in_flight_max: usize,
     /// Bodies and lines that one shard holds at once, over all connections. Beyond it requests are refused as
     /// overloaded.

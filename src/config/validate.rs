@@ -78,10 +78,12 @@ fn http(settings: &Settings, found: &mut Found) {
     within(found, at("batch_items_max"), &http.batch_items_max, &(1..=10_000_000));
     within(found, at("window"), &http.window, &(1..=65_536));
     within(found, at("bulk_in_flight_max"), &http.bulk_in_flight_max, &(1..=65_536));
-    if http.bulk_in_flight_max >= settings.engine.slots_per_shard {
+    // The engine keeps a quarter of the slots from bulk: more in flight than the rest would be refused, not held back.
+    let for_bulk = settings.engine.slots_per_shard - settings.engine.slots_per_shard / 4;
+    if http.bulk_in_flight_max > for_bulk {
         let message = format!(
-            "{} leaves single checks no slot: engine.slots_per_shard is {}",
-            http.bulk_in_flight_max, settings.engine.slots_per_shard
+            "{} is more than {for_bulk}, three quarters of engine.slots_per_shard; the others are for single checks",
+            http.bulk_in_flight_max
         );
         found.push((at("bulk_in_flight_max"), message));
     }

@@ -24,6 +24,18 @@ impl Drain {
         Self(receiver)
     }
 
+    /// The same signal, heard through a relay of this thread's own: listeners of one shard then share nothing with
+    /// those of another, however often they are asked. Must be called inside the thread's event loop.
+    #[must_use]
+    pub fn on_this_thread(self) -> Self {
+        let (switch, drain) = Self::channel();
+        tokio::task::spawn_local(async move {
+            self.started().await;
+            switch.start();
+        });
+        drain
+    }
+
     /// Whether draining has begun.
     #[must_use]
     pub fn has_started(&self) -> bool {

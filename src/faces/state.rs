@@ -58,6 +58,19 @@ impl ShardState {
         Instant::now().checked_add(asked.map_or(own, |asked| asked.min(own)))
     }
 
+    /// When the caller of a batch stops waiting, if it says so; counted from now.
+    #[must_use]
+    pub fn call_ends(asked: Option<Duration>) -> Option<Instant> {
+        Instant::now().checked_add(asked?)
+    }
+
+    /// When the check of one item that is taken up now must be done. The setting counts from now, so that a long batch
+    /// is not late by its length alone; `call_ends` is the end for all items.
+    #[must_use]
+    pub fn item_deadline(&self, call_ends: Option<Instant>) -> Option<Instant> {
+        self.deadline(None).into_iter().chain(call_ends).min()
+    }
+
     /// Verifies the one token of a call.
     ///
     /// # Errors

@@ -1,7 +1,12 @@
-//! What a unary call may send: bytes are put on the shard's account as they arrive, until the call is answered.
+//! What a unary call may send, and how long it may take: bytes are put on the shard's account as they arrive, until the
+//! call is answered, and a message that does not come in time ends the call. HTTP bodies have the same two bounds.
 
+use std::cell::RefCell;
+use std::future::Future as _;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -10,30 +15,41 @@ use axum::response::Response;
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use send_wrapper::SendWrapper;
-use std::cell::RefCell;
-use std::rc::Rc;
+use tokio::time::Sleep;
 use tonic::Status;
 
 use super::convert;
+use crate::api::RequestFault;
 use crate::faces::{Claim, Ledger};
 use crate::verify::Error;
 
+/// The bounds on what unary calls of one shard send.
+#[derive(Clone)]
+pub(super) struct Intake {
+    /// The account of the shard.
+    pub(super) ledger: SendWrapper<Ledger>,
+    /// How long a whole message may take to come.
+    pub(super) body_timeout: Duration,
+}
+
 /// Middleware for unary methods.
-pub(super) async fn count_body(State(ledger): State<SendWrapper<Ledger>>, request: Request, next: Next) -> Response {
-    let claim = SendWrapper::new(Rc::new(RefCell::new(ledger.open())));
+pub(super) async fn bound_body(State(intake): State<Intake>, request: Request, next: Next) -> Response {
+    let claim = SendWrapper::new(Rc::new(RefCell::new(intake.ledger.open())));
     let counted = SendWrapper::clone(&claim);
-    let response = next.run(request.map(|inner| Body::new(CountedBody { inner, claim: counted }))).await;
+    let late = Box::pin(tokio::time::sleep(intake.body_timeout));
+    let response = next.run(request.map(|inner| Body::new(BoundBody { inner, claim: counted, late }))).await;
     // The message lives until the handler is done with it, which is now.
     drop(claim);
     response
 }
 
-struct CountedBody {
+struct BoundBody {
     inner: Body,
     claim: SendWrapper<Rc<RefCell<Claim>>>,
+    late: Pin<Box<Sleep>>,
 }
 
-impl HttpBody for CountedBody {
+impl HttpBody for BoundBody {
     type Data = Bytes;
     type Error = axum::BoxError;
 
@@ -41,10 +57,15 @@ impl HttpBody for CountedBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
-        let frame = match std::task::ready!(Pin::new(&mut self.inner).poll_frame(cx)) {
-            Some(Ok(frame)) => frame,
-            Some(Err(error)) => return Poll::Ready(Some(Err(error.into()))),
-            None => return Poll::Ready(None),
+        let frame = match Pin::new(&mut self.inner).poll_frame(cx) {
+            Poll::Ready(Some(Ok(frame))) => frame,
+            Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error.into()))),
+            Poll::Ready(None) => return Poll::Ready(None),
+            Poll::Pending => {
+                std::task::ready!(self.late.as_mut().poll(cx));
+                let status = convert::fault_status(RequestFault::TimedOut, "The message was not sent in time.");
+                return Poll::Ready(Some(Err(status.into())));
+            }
         };
         let bytes = frame.data_ref().map_or(0, Bytes::len);
         if self.claim.borrow_mut().grow(bytes) {

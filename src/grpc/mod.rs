@@ -44,10 +44,11 @@ pub fn router(state: ShardState, serving: &ServingState) -> Result<Router, tonic
         Router::new().route_service(&format!("/{SERVICE_NAME}/{name}"), server)
     };
     let ledger = SendWrapper::new(state.ledger().clone());
+    let intake = intake::Intake { ledger, body_timeout: settings.body_timeout };
     let unary = method("Verify", settings.body_bytes_max)
         .merge(method("VerifySignature", settings.signature_body_bytes_max))
         .merge(method("VerifyBatch", settings.batch_bytes_max))
-        .layer(middleware::from_fn_with_state(ledger, intake::count_body));
+        .layer(middleware::from_fn_with_state(intake, intake::bound_body));
     let streaming = method("VerifyStream", settings.line_bytes_max);
     let reflection = || {
         tonic_reflection::server::Builder::configure()

@@ -72,12 +72,12 @@ async fn batch(
     state: ShardState,
     request: Request<proto::VerifyBatchRequest>,
 ) -> Result<Response<proto::VerifyBatchResponse>, Status> {
-    let timeout = convert::caller_timeout(request.metadata());
+    let call_ends = ShardState::call_ends(convert::caller_timeout(request.metadata()));
     let requests = request.into_inner().requests;
     let max = state.settings().batch_items_max;
     if requests.len() > max {
         let detail = format!("The batch has more than {max} items; use VerifyStream for larger ones.");
-        return Err(convert::fault_status(RequestFault::Invalid, &detail));
+        return Err(convert::fault_status(RequestFault::TooLarge, &detail));
     }
     let window = state.settings().window.max(1);
     let mut answers = Vec::with_capacity(requests.len());
@@ -88,8 +88,7 @@ async fn batch(
         {
             answers.push(convert::answer(settle(oldest).await));
         }
-        // The deadline counts from when an item is taken up, but never beyond what the caller allowed the call.
-        let token = convert::token(message, state.deadline(timeout));
+        let token = convert::token(message, state.item_deadline(call_ends));
         let state = state.clone();
         in_flight.push_back(tokio::task::spawn_local(async move { state.verify_in_bulk(token).await }));
     }

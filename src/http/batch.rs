@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::body::{Body, BodyDataStream};
 use axum::extract::Request;
@@ -42,12 +42,12 @@ async fn batch(state: ShardState, request: Request, reader: Reader) -> Result<Re
     body::refuse_coding(&parts.headers)?;
     match body::media_type(&parts.headers) {
         MediaType::Json => {
+            let call_ends = ShardState::call_ends(body::caller_timeout(&parts.headers));
             let settings = state.settings();
             let Collected { bytes, claim } = body::collect(incoming, settings.batch_bytes_max, &state).await?;
             let items = split_array(&bytes, settings.batch_items_max)?;
-            let timeout = body::caller_timeout(&parts.headers);
             let source =
-                ArrayEntries { items: items.into_iter(), state: state.clone(), reader, timeout, _claim: claim };
+                ArrayEntries { items: items.into_iter(), state: state.clone(), reader, call_ends, _claim: claim };
             Ok(respond(state, source, Form::Array, "application/json"))
         }
         MediaType::NdJson => {
@@ -132,15 +132,17 @@ struct ArrayEntries {
     items: std::vec::IntoIter<Bytes>,
     state: ShardState,
     reader: Reader,
-    timeout: Option<Duration>,
+    call_ends: Option<Instant>,
     /// For the body that all items are slices of.
     _claim: Claim,
 }
 
 impl Entries for ArrayEntries {
     fn poll_entry(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Entry, axum::Error>>> {
-        // The deadline counts from when an item is taken up: a long array is not late by its length alone.
-        let entry = self.items.next().map(|text| read(self.reader, &text, self.state.deadline(self.timeout), None));
+        let entry = self.items.next().map(|text| {
+            let deadline = self.state.item_deadline(self.call_ends);
+            read(self.reader, &text, deadline, None)
+        });
         Poll::Ready(entry.map(Ok))
     }
 }

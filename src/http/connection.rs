@@ -23,9 +23,9 @@ use crate::faces::Drain;
 /// Bounds of one connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionSettings {
-    /// How long a connection may be open before its first request; and for HTTP/1.1: how long a client may take for the header fields of a request, which includes the pause before the
-    /// request on a kept-alive connection. Longer than the idle timeout of common proxies, so that they close first.
-    /// Default 75 s.
+    /// How long a connection may be open before its first request; and for HTTP/1.1: how long a client may take for the
+    /// header fields of a request, which includes the pause before the request on a kept-alive connection. Longer than
+    /// the idle timeout of common proxies, so that they close first. Default 75 s.
     pub header_read_timeout: Duration,
     /// How long answers may wait for a client that does not read them. Default 30 s.
     pub write_timeout: Duration,

@@ -304,7 +304,7 @@ fn verify_batch() {}
 
 /// Verify one raw signature
 ///
-/// No claims are looked at and no policy applies.
+/// No claims are looked at. With `key_id` the issuer's allowed algorithms count; nothing else of its policy applies.
 #[utoipa::path(
     post, path = "/v1/signatures:verify", tag = "signatures", operation_id = "verifySignature",
     request_body(content = SignatureRequest, content_type = "application/json"),

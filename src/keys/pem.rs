@@ -28,7 +28,17 @@ const OID_SECP256K1: Oid<'static> = oid!(1.3.132.0.10);
 /// # Errors
 /// If the file is too large, holds a private key, or has no usable key.
 pub fn from_pem(text: &[u8]) -> Result<(Vec<VerifyingKey>, KeySetReport), PrepareError> {
-    let limits = DocumentLimits::default();
+    from_pem_within(text, &DocumentLimits::default())
+}
+
+/// As [`from_pem`], within the given bounds.
+///
+/// # Errors
+/// As [`from_pem`].
+pub fn from_pem_within(
+    text: &[u8],
+    limits: &DocumentLimits,
+) -> Result<(Vec<VerifyingKey>, KeySetReport), PrepareError> {
     if text.len() > limits.bytes {
         return Err(PrepareError::TooLarge { got: text.len(), max: limits.bytes });
     }

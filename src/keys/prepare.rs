@@ -12,7 +12,7 @@ use crate::jose::Limits;
 use crate::jose::jwk::{self, Jwk, JwkMaterial, JwkSet, JwkSetError};
 use crate::kernel::{KeyError, PreparedKey, Scheme};
 
-pub use super::pem::from_pem;
+pub use super::pem::{from_pem, from_pem_within};
 
 /// Where a JWK Set comes from. Decides whether it may hold secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,9 +155,7 @@ pub fn from_document(
     if document.len() > limits.bytes {
         return Err(PrepareError::TooLarge { got: document.len(), max: limits.bytes });
     }
-    // Sets have many more members than a token: the byte cap bounds the work, this bound follows the number of keys.
-    let json = Limits { json_members: limits.keys.saturating_add(1).saturating_mul(64), ..Limits::DEFAULT };
-    let set = jwk::parse_set(document, &json, limits.keys)?;
+    let set = jwk::parse_set(document, &Limits::DEFAULT, limits.keys)?;
     let (keys, report) = from_jwk_set_of(&set, origin);
     usable(keys, report)
 }

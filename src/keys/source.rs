@@ -202,7 +202,7 @@ impl Source {
                 prepare::from_document(&reading.bytes, Origin::Local, limits).map_err(failed)
             }
             Self::PemFile { binding, .. } => {
-                let (keys, mut report) = prepare::from_pem(&reading.bytes).map_err(failed)?;
+                let (keys, mut report) = prepare::from_pem_within(&reading.bytes, limits).map_err(failed)?;
                 let keys = bind(keys, binding, &mut report);
                 prepare::usable(keys, report).map_err(failed)
             }

@@ -11,7 +11,7 @@ use super::lanes::{Candidate, Check};
 use super::step::{Step, Stop};
 use super::{Accepted, Error, IssuerEntry, Reason, Rejection, SignatureKey, SignatureRequest, TokenRequest, Verifier};
 use super::{SignatureVerdict, Verdict, refusal};
-use crate::jose::{Algorithm, Claims, Header, Malformed, MalformedKind, Segment, base64url, claims, compact, header};
+use crate::jose::{Algorithm, Claims, Header, Segment, base64url, claims, compact, header};
 use crate::keys::{IssuerKeys, KeySet, NoKey, VerifyingKey};
 use crate::policy::Violation;
 
@@ -256,18 +256,13 @@ fn decode(token: &Bytes, limits: &crate::jose::Limits) -> Result<Decoded, Stop> 
         .map(|segment| base64url::decoded_len(segment.len()))
         .sum();
     let mut bytes = Vec::with_capacity(capacity);
-    let mut decode_next = |segment: Segment, text: &[u8], offset: usize| {
-        base64url::decode_into(text, &mut bytes).map_err(|error| {
-            let found = Malformed::at(MalformedKind::Base64, segment, offset + error.position);
-            refusal::malformed(Step::Encoding, &found)
-        })?;
+    let mut decode_next = |segment: Segment| {
+        compact.decode_into(segment, &mut bytes).map_err(|found| refusal::malformed(Step::Encoding, &found))?;
         Ok(bytes.len())
     };
-    let payload_offset = compact.header.len() + 1;
-    let signature_offset = payload_offset + compact.payload.len() + 1;
-    let header_end = decode_next(Segment::Header, compact.header, 0)?;
-    let payload_end = decode_next(Segment::Payload, compact.payload, payload_offset)?;
-    decode_next(Segment::Signature, compact.signature, signature_offset)?;
+    let header_end = decode_next(Segment::Header)?;
+    let payload_end = decode_next(Segment::Payload)?;
+    decode_next(Segment::Signature)?;
     let bytes = Bytes::from(bytes);
     Ok(Decoded {
         header: bytes.slice(..header_end),

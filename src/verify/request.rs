@@ -14,7 +14,7 @@ use crate::keys::prepare::{DocumentLimits, Origin, from_document};
 const JWK_BYTES_MAX: usize = 16 * 1024;
 
 /// A token to be verified.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct TokenRequest {
     /// The compact serialization, without any prefix.
     pub token: Bytes,
@@ -27,6 +27,19 @@ pub struct TokenRequest {
     pub now: i64,
     /// When the caller stops waiting.
     pub deadline: Option<Instant>,
+}
+
+impl std::fmt::Debug for TokenRequest {
+    /// Whoever has a token can use it, so it is not shown.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TokenRequest")
+            .field("token", &format_args!("{} bytes", self.token.len()))
+            .field("issuer", &self.issuer)
+            .field("audience", &self.audience)
+            .field("now", &self.now)
+            .field("deadline", &self.deadline)
+            .finish()
+    }
 }
 
 /// A raw signature to be verified.

@@ -138,7 +138,7 @@ const CONTRADICTIONS: &[(&str, &str, &str)] = &[
     (
         "bulk takes all",
         "http: {bulk_in_flight_max: 4096}",
-        "http.bulk_in_flight_max: 4096 leaves single checks no slot",
+        "http.bulk_in_flight_max: 4096 is more than 3072, three quarters of engine.slots_per_shard",
     ),
     ("ceiling below floor", "keys: {refresh_ceiling: 30s}", "keys.refresh_ceiling: 30s is below refresh_floor"),
     ("stale below ceiling", "keys: {stale_max: 10m}", "keys.stale_max: 10m is below refresh_ceiling"),

@@ -114,7 +114,8 @@ async fn a_batch_keeps_order_and_is_bounded() {
     }
     let requests = (0..101).map(token).collect();
     let status = client.verify_batch(VerifyBatchRequest { requests }).await.unwrap_err();
-    assert_eq!(status.code(), Code::InvalidArgument);
+    assert_eq!(status.code(), Code::ResourceExhausted);
+    assert_eq!(status.metadata().get("verilane-code").unwrap(), "request_too_large", "as over HTTP");
     let empty = client.verify_batch(VerifyBatchRequest { requests: Vec::new() }).await.unwrap().into_inner();
     assert!(empty.answers.is_empty());
 }
@@ -245,6 +246,32 @@ async fn each_method_has_its_bound_on_messages_and_the_sum_is_bounded() {
     let answers = client.verify_batch(VerifyBatchRequest { requests }).await.unwrap().into_inner().answers;
     assert!(answers.iter().all(is_accepted));
     assert!(client.verify(ask(&token)).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_message_that_does_not_come_is_not_waited_for() {
+    use http_body_util::StreamBody;
+    use tonic::codegen::Service as _;
+
+    let faces = FaceSettings { body_timeout: Duration::from_millis(100), ..FaceSettings::default() };
+    let server = Server::start_with(Options { faces, ..Options::default() });
+    let mut channel = channel(&server).await;
+    for method in ["Verify", "VerifySignature", "VerifyBatch"] {
+        // Not compressed, 100 bytes long, of which one comes.
+        let begun = Bytes::from_static(&[0, 0, 0, 0, 100, 10]);
+        let frames = stream::iter([Ok::<_, std::convert::Infallible>(http_body::Frame::data(begun))]);
+        let request = http::Request::post(server.url(&format!("/verilane.v1.Verifier/{method}")))
+            .header("content-type", "application/grpc")
+            .header("te", "trailers")
+            .body(tonic::body::Body::new(StreamBody::new(frames.chain(stream::pending()))))
+            .unwrap();
+        std::future::poll_fn(|cx| channel.poll_ready(cx)).await.unwrap();
+        let response = channel.call(request).await.unwrap();
+        let status = tonic::Status::from_header_map(response.headers()).expect("answered without a message");
+        assert_eq!(status.code(), Code::DeadlineExceeded, "{method}");
+        assert_eq!(status.metadata().get("verilane-code").unwrap(), "request_timeout", "{method}");
+    }
+    assert!(VerifierClient::new(channel).verify(ask(server.token("alice"))).await.is_ok());
 }
 
 #[tokio::test]

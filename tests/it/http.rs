@@ -197,6 +197,23 @@ async fn a_check_that_comes_too_late_is_not_done() {
 }
 
 #[tokio::test]
+async fn no_item_of_a_batch_is_checked_after_its_caller_has_gone() {
+    let faces = FaceSettings { window: 1, ..FaceSettings::default() };
+    let server = Server::start_with(Options { faces, held: true, ..Options::default() });
+    let token = server.token("alice");
+    let request = post_json(&server, "/v1/verify:batch", &json!([token, token, token]));
+    let asked = tokio::spawn(async move { request.header("x-envoy-expected-rq-timeout-ms", "1").send().await });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    server.release();
+    let answers = json_of(asked.await.unwrap().unwrap()).await;
+    let answers = answers.as_array().unwrap();
+    assert_eq!(answers.len(), 3);
+    for answer in answers {
+        assert_eq!(answer["error"], "deadline_exceeded", "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn a_json_batch_keeps_order_and_isolates_bad_items() {
     let server = Server::start();
     let good = server.token("alice");

@@ -653,3 +653,12 @@ mod table {
         }
     }
 }
+
+#[test]
+fn a_request_in_a_log_line_shows_no_token() {
+    let token = bytes::Bytes::from_static(b"header.payload.signature");
+    let request = TokenRequest { token, issuer: None, audience: Some("api".to_owned()), now: 7, deadline: None };
+    let shown = format!("{request:?}");
+    assert!(shown.contains("24 bytes") && shown.contains("api"), "{shown}");
+    assert!(!shown.contains("payload"), "{shown}");
+}
