@@ -1,5 +1,5 @@
 //! Whether settings make sense together. Finds everything that is wrong, not the first thing only; and lists what is
-//! allowed but looser than the defaults.
+//! allowed and lets in more than an operator may mean.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -319,7 +319,8 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Everything that is allowed and looser than the defaults, for `verilane check` and the log at start.
+/// What is allowed and lets in more than an operator may mean, for `verilane check` and the log at start; listed in
+/// `docs/configuration.md`. Sizes and times that only cost memory are not in it: `verilane check` shows their sum.
 #[must_use]
 pub fn warnings(settings: &Settings) -> Vec<Problem> {
     let mut found = Found::new();

@@ -1,5 +1,5 @@
-//! The background thread: everything that is not a connection of the data listener. Admin listener, key refresh,
-//! reload of the configuration and the acceptors share one event loop here, away from the shards.
+//! The background thread: everything that is not a connection of the data listener. Admin listener, key refresh, the
+//! watch on key files and the acceptors share one event loop here, away from the shards.
 
 use std::future::Future;
 use std::io;
