@@ -1,6 +1,6 @@
 //! Everything one thread needs to run kernels: the chosen kernels and their scratch.
 
-use crate::kernel::{Job, KernelTable, LaneMask, Scheme, Scratch};
+use crate::kernel::{GROUP_WIDTH, Job, KernelTable, LaneMask, Scheme, Scratch};
 
 /// Kernels and scratch of one thread. Usable without the engine: the synchronous path of the library.
 #[derive(Debug)]
@@ -17,9 +17,15 @@ impl Context {
         Self { kernels: kernels.clone(), scratch }
     }
 
-    /// Runs one lane group of up to [`GROUP_WIDTH`](crate::kernel::GROUP_WIDTH) jobs.
+    /// Runs one lane group of up to [`GROUP_WIDTH`] jobs.
     pub fn run(&mut self, scheme: Scheme, jobs: &[Job<'_>]) -> LaneMask {
         self.kernels.get(scheme).kernel.run(&mut self.scratch[scheme.index()], jobs)
+    }
+
+    /// How many jobs of `scheme` run side by side; more in one group gains nothing.
+    #[must_use]
+    pub fn lanes(&self, scheme: Scheme) -> usize {
+        self.kernels.get(scheme).kernel.lanes().clamp(1, GROUP_WIDTH)
     }
 
     /// The kernels in use.

@@ -342,32 +342,49 @@ impl ShardInner {
     }
 
     fn run_here(&self, state: &mut State, scheme: Scheme, turn: &mut Turn, settled: &mut Settled) {
-        let lanes = self.take_lanes(state, scheme, turn.now, settled);
+        let most = self.group_max(state, scheme);
+        let lanes = self.take_lanes(state, scheme, most, turn.now, settled);
         if lanes.is_empty() {
             return;
         }
+        let why = match lanes.len() {
+            GROUP_WIDTH => Flush::Full,
+            jobs if jobs == most => Flush::Budget,
+            _ => Flush::Idle,
+        };
         let State { arena, context, .. } = state;
         let jobs: ArrayVec<_, GROUP_WIDTH> = lanes.iter().map(|slot| arena.job(*slot)).collect();
         let started = Instant::now();
         let mask = context.run(scheme, &jobs);
         turn.now = Instant::now();
         drop(jobs);
-        self.stats.flushed(if lanes.len() == GROUP_WIDTH { Flush::Full } else { Flush::Idle });
+        self.stats.flushed(why);
         self.ran(state, scheme, lanes.len(), turn.now.duration_since(started));
         self.settle(state, lanes.into_iter(), mask, settled);
     }
 
-    /// Up to a group's worth of jobs in order of arrival. Those whose deadline has passed settle instead of taking a
+    /// The longest group worth running: as many jobs as the kernel has lanes, and beyond that what the turn's budget
+    /// pays for by the moving average. A kernel of one lane gains nothing from a longer group, which would only keep
+    /// the thread from its sockets.
+    fn group_max(&self, state: &State, scheme: Scheme) -> usize {
+        let lanes = state.context.lanes(scheme);
+        let budget = u64::try_from(self.fleet.config.turn_budget.as_nanos()).unwrap_or(u64::MAX);
+        let paid = budget.checked_div(state.cost_ns[scheme.index()]).unwrap_or(0);
+        usize::try_from(paid).unwrap_or(GROUP_WIDTH).clamp(lanes, GROUP_WIDTH)
+    }
+
+    /// Up to `most` jobs in order of arrival. Those whose deadline has passed settle instead of taking a
     /// lane; if there are very many of them, the group stays short and the rest goes with the next.
     fn take_lanes(
         &self,
         state: &mut State,
         scheme: Scheme,
+        most: usize,
         now: Instant,
         settled: &mut Settled,
     ) -> ArrayVec<SlotIndex, GROUP_WIDTH> {
         let mut lanes = ArrayVec::new();
-        while !lanes.is_full() && settled.len() < GROUP_WIDTH {
+        while lanes.len() < most && settled.len() < GROUP_WIDTH {
             let Some(slot) = state.schedule.pop(scheme) else { break };
             if state.arena.expired(slot, now) {
                 let (released, _) = state.arena.settle(slot, Outcome::DeadlineExceeded);
@@ -415,7 +432,7 @@ impl ShardInner {
     }
 
     fn lend(&self, state: &mut State, scheme: Scheme, helper: usize, now: Instant, settled: &mut Settled) {
-        let lanes = self.take_lanes(state, scheme, now, settled);
+        let lanes = self.take_lanes(state, scheme, GROUP_WIDTH, now, settled);
         if lanes.is_empty() {
             return;
         }

@@ -14,6 +14,8 @@ pub(super) enum Flush {
     Full,
     /// Nothing else on the thread was ready, or the oldest job had waited long enough.
     Idle,
+    /// As many jobs as the turn's budget pays for on a kernel that gains nothing from more.
+    Budget,
 }
 
 #[derive(Debug, Default)]
@@ -35,6 +37,7 @@ pub struct ShardStats {
     abandoned: AtomicU64,
     flushed_full: AtomicU64,
     flushed_idle: AtomicU64,
+    flushed_budget: AtomicU64,
     spilled_out: AtomicU64,
     spilled_in: AtomicU64,
     slots_in_use: AtomicU64,
@@ -62,6 +65,8 @@ pub struct StatsSnapshot {
     pub flushed_full: u64,
     /// Lane groups run because nothing else was ready.
     pub flushed_idle: u64,
+    /// Groups cut to what the turn's budget pays for.
+    pub flushed_budget: u64,
     /// Lane groups handed to another shard.
     pub spilled_out: u64,
     /// Lane groups run for another shard.
@@ -109,6 +114,7 @@ impl ShardStats {
             abandoned: get(&self.abandoned),
             flushed_full: get(&self.flushed_full),
             flushed_idle: get(&self.flushed_idle),
+            flushed_budget: get(&self.flushed_budget),
             spilled_out: get(&self.spilled_out),
             spilled_in: get(&self.spilled_in),
             slots_in_use: get(&self.slots_in_use),
@@ -158,7 +164,14 @@ impl ShardStats {
     }
 
     pub(super) fn flushed(&self, why: Flush) {
-        add(if why == Flush::Full { &self.flushed_full } else { &self.flushed_idle }, 1);
+        add(
+            match why {
+                Flush::Full => &self.flushed_full,
+                Flush::Idle => &self.flushed_idle,
+                Flush::Budget => &self.flushed_budget,
+            },
+            1,
+        );
     }
 
     /// A kernel ran here with `jobs` (1 to [`GROUP_WIDTH`]) in its lanes.

@@ -45,7 +45,7 @@ impl Collector for EngineStats {
             "verilane_engine_groups",
             "Lane groups run, by why they ran when they did",
             shards.iter().flat_map(|(shard, stats)| {
-                [("full", stats.flushed_full), ("idle", stats.flushed_idle)]
+                [("full", stats.flushed_full), ("idle", stats.flushed_idle), ("budget", stats.flushed_budget)]
                     .map(|(why, groups)| (vec![("shard", shard.as_str()), ("flush", why)], number(groups)))
             }),
         )?;

@@ -12,7 +12,7 @@ use verilane::engine::{Engine, EngineConfig, Outcome, Overloaded, Shard, Submiss
 use verilane::kernel::{GROUP_WIDTH, KernelTable, PreparedKey, SIGNATURE_MAX, Scheme};
 
 use crate::support::local::LocalLoop;
-use crate::support::null_kernel::{any_key, null_kernels, slow_null_kernels};
+use crate::support::null_kernel::{NarrowKernel, any_key, every_scheme, null_kernels, slow_null_kernels};
 
 const GOOD: &[u8] = &[1];
 const BAD: &[u8] = &[2];
@@ -67,6 +67,29 @@ fn every_job_gets_its_own_answer_at_every_fill() {
         assert_eq!(stats.flushed_idle, u64::from(count % GROUP_WIDTH > 0), "{count} jobs: part groups");
         assert_eq!((stats.slots_in_use, shard.slots_free()), (0, 256), "{count} jobs");
     }
+}
+
+/// A kernel of one lane gains nothing from a long group; the thread would only stay away from its sockets.
+#[test]
+fn a_group_of_a_narrow_kernel_is_as_long_as_the_budget_pays_for() {
+    // Each job takes longer than the budget: every group is one job, and there is a yield after each.
+    let slow: &'static NarrowKernel =
+        Box::leak(Box::new(NarrowKernel { busy: Duration::from_micros(300), groups: Vec::new().into() }));
+    // The budget pays for any number: after the first, whose cost is unknown, groups are full.
+    let quick: &'static NarrowKernel =
+        Box::leak(Box::new(NarrowKernel { busy: Duration::ZERO, groups: Vec::new().into() }));
+    for (kernel, turn_budget) in [(slow, Duration::from_micros(200)), (quick, Duration::from_secs(3600))] {
+        let config = EngineConfig { turn_budget, ..patient() };
+        let engine = Engine::new(1, &every_scheme(kernel), &config);
+        let shard = engine.shard(0);
+        let mut tasks = LocalLoop::default();
+        tasks.spawn(shard.clone().run());
+        let outcomes = spawn_checks(&mut tasks, &shard, 2 * GROUP_WIDTH + 1);
+        tasks.run_until_idle();
+        assert_eq!(outcomes.borrow().len(), 2 * GROUP_WIDTH + 1);
+    }
+    assert_eq!(*slow.groups.lock().unwrap(), [1; 2 * GROUP_WIDTH + 1]);
+    assert_eq!(*quick.groups.lock().unwrap(), [1, GROUP_WIDTH, GROUP_WIDTH]);
 }
 
 #[test]

@@ -41,6 +41,26 @@ pub fn slow_null_kernels() -> KernelTable {
     every_scheme(&SLOW)
 }
 
+/// One lane, a set time a job, and a record of how long its groups were.
+#[derive(Debug)]
+pub struct NarrowKernel {
+    /// How long each job keeps the thread busy.
+    pub busy: Duration,
+    /// Jobs of each group so far.
+    pub groups: std::sync::Mutex<Vec<usize>>,
+}
+
+impl Kernel for NarrowKernel {
+    fn lanes(&self) -> usize {
+        1
+    }
+
+    fn run(&self, scratch: &mut Scratch, jobs: &[Job<'_>]) -> LaneMask {
+        self.groups.lock().expect("no test panics while it counts").push(jobs.len());
+        NullKernel { busy: self.busy }.run(scratch, jobs)
+    }
+}
+
 /// A kernel with a fault.
 #[cfg(feature = "server")]
 #[derive(Debug)]
@@ -63,7 +83,8 @@ pub fn panicking_kernels() -> KernelTable {
     every_scheme(&PanickingKernel)
 }
 
-fn every_scheme(kernel: &'static dyn Kernel) -> KernelTable {
+/// A table with `kernel` for every scheme.
+pub fn every_scheme(kernel: &'static dyn Kernel) -> KernelTable {
     let mut table = KernelTable::select::<&str>(&[]).expect("the default selection exists");
     for scheme in Scheme::ALL {
         table.replace(scheme, kernel);
