@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::time::Instant;
 
-use tokio_stream::StreamExt;
+use futures_util::{StreamExt, stream};
+use tokio::sync::mpsc::{Receiver, channel};
 use verilane::grpc::proto::verifier_client::VerifierClient;
 use verilane::grpc::proto::{VerifyRequest, VerifyStreamRequest, verify_answer::Answer};
 
@@ -29,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (Some(address), Some(file)) = (arguments.next(), arguments.next()) else {
         return Err("usage: verify_stream http://HOST:PORT FILE".into());
     };
-    let (sender, receiver) = tokio::sync::mpsc::channel(64);
+    let (sender, receiver) = channel(64);
     let reader = std::thread::spawn(move || -> Result<u64, String> {
         let file = std::fs::File::open(&file).map_err(|error| format!("{file}: {error}"))?;
         let mut sent = 0;
@@ -48,8 +49,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let began = Instant::now();
     let (counts, seen) = runtime.block_on(async {
-        let mut client = VerifierClient::connect(address).await?;
-        let requests = tokio_stream::wrappers::ReceiverStream::new(receiver);
+        let mut client = VerifierClient::new(tonic::transport::Endpoint::from_shared(address)?.connect().await?);
+        let requests =
+            stream::unfold(receiver, async |mut receiver: Receiver<_>| Some((receiver.recv().await?, receiver)));
         let mut answers = client.verify_stream(requests).await?.into_inner();
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         let mut seen: Vec<u64> = Vec::new();
