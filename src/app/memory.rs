@@ -7,8 +7,8 @@ use crate::kernel::KernelTable;
 
 /// What the process takes before its first request: code, allocator, runtimes.
 const BASE: Size = Size::mib(32);
-/// A decoded key with room for its table and its entry in a set.
-const KEY_BYTES: u64 = 4 * 1024;
+/// The largest key with its entry in a set: RSA of 8192 bits, parsed once for each of its six schemes.
+const KEY_BYTES: u64 = 32 * 1024;
 /// What a connection holds besides the buffers that are configured: sockets, tasks, protocol state.
 const CONNECTION_BYTES: u64 = 32 * 1024;
 
@@ -46,7 +46,7 @@ pub(super) fn plan(settings: &Settings, cores: usize, kernels: &KernelTable) -> 
             format!("{connections} with headers of {} and {ahead} sent ahead", http.headers),
         ),
         line(
-            "bodies and lines",
+            "requests",
             shards_wide.saturating_mul(http.held_per_shard.0),
             format!("{shards} shards of {}", http.held_per_shard),
         ),

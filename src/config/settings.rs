@@ -156,8 +156,8 @@ pub struct HttpSettings {
     /// Requests of all batches and streams of one shard in work at once: at most three quarters of
     /// `engine.slots_per_shard`, so that single checks find a slot.
     pub bulk_in_flight_max: usize,
-    /// Bodies and lines that one shard holds at once, over all connections. Beyond it requests are refused as
-    /// overloaded.
+    /// Header fields, bodies and lines that one shard holds at once, over all connections. Beyond it requests are
+    /// refused as overloaded.
     pub held_per_shard: Size,
     /// How long a check may take, and the longest deadline a client can ask for.
     pub request_timeout: Span,

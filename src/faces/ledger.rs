@@ -4,6 +4,10 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+/// What a header field takes besides its name and value, as HTTP/2 counts it (RFC 9113 section 6.5.2). A field that is
+/// sent as one byte counts in full: compression is no way around the bound.
+pub const FIELD_BYTES: usize = 32;
+
 /// The account of one shard. Cheap to clone, bound to its thread.
 #[derive(Clone, Debug)]
 pub struct Ledger(Rc<Account>);

@@ -8,7 +8,7 @@ mod signature;
 mod state;
 
 pub use drain::{Drain, DrainSwitch};
-pub use ledger::{Claim, Ledger};
+pub use ledger::{Claim, FIELD_BYTES, Ledger};
 pub use settings::FaceSettings;
 pub use signature::{KeySpec, SignatureSpec};
 pub use state::ShardState;

@@ -1,5 +1,6 @@
-//! What a unary call may send, and how long it may take: bytes are put on the shard's account as they arrive, until the
-//! call is answered, and a message that does not come in time ends the call. HTTP bodies have the same two bounds.
+//! What a unary call may send, and how long it may take: header fields, and bytes as they arrive, are on the shard's
+//! account until the call is answered, and a message that does not come in time ends the call. HTTP requests have the
+//! same bounds.
 
 use std::cell::RefCell;
 use std::future::Future as _;
@@ -20,7 +21,7 @@ use tonic::Status;
 
 use super::convert;
 use crate::api::RequestFault;
-use crate::faces::{Claim, Ledger};
+use crate::faces::{Claim, FIELD_BYTES, Ledger};
 use crate::verify::Error;
 
 /// The bounds on what unary calls of one shard send.
@@ -34,7 +35,9 @@ pub(super) struct Intake {
 
 /// Middleware for unary methods.
 pub(super) async fn bound_body(State(intake): State<Intake>, request: Request, next: Next) -> Response {
-    let claim = SendWrapper::new(Rc::new(RefCell::new(intake.ledger.open())));
+    let fields = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + FIELD_BYTES).sum();
+    let Some(claim) = intake.ledger.claim(fields) else { return convert::error_status(Error::Overloaded).into_http() };
+    let claim = SendWrapper::new(Rc::new(RefCell::new(claim)));
     let counted = SendWrapper::clone(&claim);
     let late = Box::pin(tokio::time::sleep(intake.body_timeout));
     let response = next.run(request.map(|inner| Body::new(BoundBody { inner, claim: counted, late }))).await;

@@ -27,6 +27,9 @@ use tonic::service::Routes;
 use crate::faces::ShardState;
 use proto::verifier_server::{SERVICE_NAME, VerifierServer};
 
+/// The longest message that health and reflection take: the name of a service or a type.
+const SMALL_MESSAGE_MAX: usize = 16 * 1024;
+
 /// The gRPC services on one shard as routes, to be merged with the HTTP face's: paths never meet. Call it on the
 /// shard's thread and serve it there. `serving` is shared by all shards.
 ///
@@ -48,16 +51,20 @@ pub fn router(state: ShardState, serving: &ServingState) -> Result<Router, tonic
     let unary = method("Verify", settings.body_bytes_max)
         .merge(method("VerifySignature", settings.signature_body_bytes_max))
         .merge(method("VerifyBatch", settings.batch_bytes_max))
-        .layer(middleware::from_fn_with_state(intake, intake::bound_body));
+        .layer(middleware::from_fn_with_state(intake.clone(), intake::bound_body));
     let streaming = method("VerifyStream", settings.line_bytes_max);
     let reflection = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
-    let routes = Routes::new(serving.service(drain))
-        .add_service(reflection().build_v1()?)
-        .add_service(reflection().build_v1alpha()?);
+    let health = serving.service(drain).max_decoding_message_size(SMALL_MESSAGE_MAX);
+    let health = Routes::new(health)
+        .into_axum_router()
+        .reset_fallback()
+        .layer(middleware::from_fn_with_state(intake, intake::bound_body));
+    let reflection = Routes::new(reflection().build_v1()?.max_decoding_message_size(SMALL_MESSAGE_MAX))
+        .add_service(reflection().build_v1alpha()?.max_decoding_message_size(SMALL_MESSAGE_MAX));
     // The fallback for unknown gRPC services must not stand in the way of the HTTP face's own.
-    Ok(routes.into_axum_router().reset_fallback().merge(unary).merge(streaming))
+    Ok(reflection.into_axum_router().reset_fallback().merge(health).merge(unary).merge(streaming))
 }

@@ -27,7 +27,8 @@ use axum::routing::{MethodRouter, get, post};
 use send_wrapper::SendWrapper;
 
 use crate::api::RequestFault;
-use crate::faces::ShardState;
+use crate::faces::{FIELD_BYTES, ShardState};
+use crate::verify::Error;
 
 /// State as axum takes it.
 type LocalState = SendWrapper<ShardState>;
@@ -41,6 +42,7 @@ pub fn router(state: ShardState) -> Router {
         .route("/v1/signatures:batch", only_post(post(signature_batch_handler)))
         .route("/openapi.json", get(openapi::document).fallback(|| method_not_allowed("GET, HEAD")))
         .fallback(not_found)
+        .layer(middleware::from_fn_with_state(SendWrapper::new(state.clone()), bound_head))
         .with_state(SendWrapper::new(state))
         .layer(middleware::from_fn(echo_request_id))
 }
@@ -72,6 +74,20 @@ async fn not_found() -> Response {
 async fn method_not_allowed(allow: &'static str) -> Response {
     let problem = Problem::fault(RequestFault::MethodNotAllowed, format!("This path takes {allow}."));
     ([(header::ALLOW, allow)], problem).into_response()
+}
+
+/// Puts the header fields of a request on the shard's account until it is answered: one connection may have a thousand
+/// requests begun, each with fields of the largest size.
+async fn bound_head(State(state): State<LocalState>, request: Request, next: Next) -> Response {
+    let fields: usize =
+        request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + FIELD_BYTES).sum();
+    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    let Some(claim) = state.ledger().claim(fields + target).map(SendWrapper::new) else {
+        return Problem::error(Error::Overloaded).into_response();
+    };
+    let response = next.run(request).await;
+    drop(claim);
+    response
 }
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

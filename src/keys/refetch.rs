@@ -5,6 +5,9 @@
 //! it; a token bucket for fetches started this way; and a `kid` that a fetch did not bring is refused without another
 //! for a while. Names are remembered as keyed 64-bit hashes, so memory does not depend on what callers send, and time
 //! is an argument.
+//!
+//! The gate has a lock. It is the only one that shards share on the path of a token, and only a token with an unknown
+//! `kid` meets it, for as long as it takes to look through the names that are remembered.
 
 #[cfg(feature = "fetch")]
 use std::collections::VecDeque;

@@ -197,6 +197,30 @@ async fn a_check_that_comes_too_late_is_not_done() {
 }
 
 #[tokio::test]
+async fn header_fields_of_begun_requests_are_bounded_over_all() {
+    let faces = FaceSettings { held_bytes_max: 100_000, ..FaceSettings::default() };
+    let server = Server::start_with(Options { faces, held: true, ..Options::default() });
+    let token = json!({ "token": server.token("alice") });
+    let field = "x".repeat(30_000);
+    let begun: Vec<_> = (0..4)
+        .map(|_| tokio::spawn(post_json(&server, "/v1/verify", &token).header("x-field", &field).send()))
+        .collect();
+    let mut refused = 0;
+    // Three fit and wait for the engine; the fourth is answered at once.
+    let (first, _, rest) = futures_util::future::select_all(begun).await;
+    problem(first.unwrap().unwrap(), 503, "overloaded").await;
+    refused += 1;
+    server.release();
+    for answer in rest {
+        let response = answer.await.unwrap().unwrap();
+        refused += usize::from(response.status() != 200);
+    }
+    assert_eq!(refused, 1);
+    let response = post_json(&server, "/v1/verify", &token).header("x-field", &field).send().await.unwrap();
+    assert_eq!(response.status(), 200, "what was answered is off the account");
+}
+
+#[tokio::test]
 async fn no_item_of_a_batch_is_checked_after_its_caller_has_gone() {
     let faces = FaceSettings { window: 1, ..FaceSettings::default() };
     let server = Server::start_with(Options { faces, held: true, ..Options::default() });
