@@ -253,6 +253,11 @@ async fn announce_ready(readiness: Arc<Readiness>, verifier: Arc<ArcSwap<Verifie
         tokio::time::sleep(READINESS_POLL).await;
     }
     serving.serving().await;
+    // The drain may have begun in between; it says "draining" first and turns health after that.
+    if !readiness.report(verifier.load().issuers()).ready {
+        serving.not_serving().await;
+        return;
+    }
     tracing::info!("ready");
 }
 

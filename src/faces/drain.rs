@@ -67,4 +67,19 @@ mod tests {
         drop(switch);
         assert!(drain.has_started());
     }
+
+    #[tokio::test]
+    async fn a_relay_passes_the_signal_on_and_not_before() {
+        let local = tokio::task::LocalSet::new();
+        let relayed = async {
+            let (switch, drain) = Drain::channel();
+            let relay = drain.on_this_thread();
+            tokio::task::yield_now().await;
+            assert!(!relay.has_started());
+            switch.start();
+            relay.clone().started().await;
+            assert!(relay.has_started());
+        };
+        local.run_until(relayed).await;
+    }
 }

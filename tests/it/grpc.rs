@@ -195,7 +195,8 @@ async fn a_drain_ends_a_stream_with_unavailable_and_turns_health() {
         assert_eq!(answer.unwrap().status(), ServingStatus::NotServing);
     }
     drop((health, client));
-    server.join();
+    // Elsewhere, because the connection ends only when the client, on this thread, has answered the goodbye.
+    tokio::task::spawn_blocking(move || server.join()).await.unwrap();
 }
 
 #[tokio::test]

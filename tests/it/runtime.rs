@@ -131,7 +131,7 @@ fn a_connection_past_the_limit_is_closed_at_once() {
 }
 
 #[test]
-fn draining_answers_what_was_asked_and_refuses_newcomers() {
+fn draining_closes_idle_connections_and_refuses_newcomers() {
     let service = start(2, &slow_null_kernels(), &RuntimeConfig::default());
     let address = service.address;
     let mut idle = connect(address);
