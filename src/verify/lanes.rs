@@ -39,7 +39,11 @@ impl Check {
         let fits = |candidate: &Candidate| candidate.prepared.signature_len(scheme) == Some(signature.len());
         // Key sets hand out at most a group; should that ever change, the rest is not tried and cannot verify.
         let mut fitting = candidates.into_iter().filter(fits).take(GROUP_WIDTH);
-        let first = fitting.next()?;
+        let Some(first) = fitting.next() else {
+            // The caller is told no more than that the signature is not valid.
+            tracing::debug!(%scheme, length = signature.len(), "no key makes signatures of this length");
+            return None;
+        };
         let others = fitting.collect();
         Some(Self { scheme, message, signature, first, others })
     }

@@ -248,13 +248,15 @@ impl ShardVerifier {
     }
 
     fn report(&self, progress: &Progress<'_>, outcome: Result<Option<Reason>, Error>, start: Instant, raw: bool) {
-        self.inner.observe.observe(&Observation {
-            issuer_name: progress.issuer.map_or("", |issuer| &issuer.name),
-            algorithm: progress.algorithm(),
-            outcome,
-            elapsed: start.elapsed(),
-            raw,
-        });
+        let issuer_name = progress.issuer.map_or("", |issuer| &issuer.name);
+        let algorithm = progress.algorithm();
+        // Names of ours only: nothing here is the caller's text.
+        match outcome {
+            Ok(None) => {}
+            Ok(Some(reason)) => tracing::debug!(issuer = issuer_name, ?algorithm, ?reason, raw, "rejected"),
+            Err(error) => tracing::debug!(issuer = issuer_name, ?algorithm, %error, raw, "not answered"),
+        }
+        self.inner.observe.observe(&Observation { issuer_name, algorithm, outcome, elapsed: start.elapsed(), raw });
     }
 }
 

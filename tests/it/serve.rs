@@ -155,6 +155,7 @@ fn nothing_of_a_token_is_logged_at_any_level() {
     let log = server.log();
     let lines = lines_of_json(&log);
     assert!(lines.iter().any(|line| line["message"] == "drained"), "{log}");
+    assert!(lines.iter().any(|line| line["reason"] == "SignatureInvalid" && line["issuer"] == "dev"), "{log}");
     for segment in token.split('.').chain(forged.split('.')).chain(["a-subject-to-look-for"]) {
         assert!(!log.contains(segment), "{segment} is in the log");
     }
