@@ -172,11 +172,13 @@ mod tests {
     const A: Scheme = Scheme::Ed25519;
     const B: Scheme = Scheme::RsaPkcs1Sha256;
 
-    /// Jobs by scheme in order of arrival, and which scheme each kind of choice names.
+    /// Name; jobs by scheme in order of arrival; which scheme is chosen among full groups, and among all.
+    type Case = (&'static str, Vec<(Scheme, usize)>, Option<Scheme>, Option<Scheme>);
+
     #[test]
     fn the_oldest_eligible_scheme_is_chosen() {
         let full = GROUP_WIDTH;
-        let cases: [(&str, Vec<(Scheme, usize)>, Option<Scheme>, Option<Scheme>); 6] = [
+        let cases: [Case; 6] = [
             ("nothing waits", vec![], None, None),
             ("one job is not full", vec![(A, 1)], None, Some(A)),
             ("a full group", vec![(A, full)], Some(A), Some(A)),
