@@ -157,6 +157,12 @@ impl Arena {
         (load, &slot.signature[..usize::from(slot.signature_len)])
     }
 
+    /// The load of a job that was lent and came back.
+    pub(super) fn restore(&mut self, index: SlotIndex, load: Load) {
+        let old = self.slots[index.get()].load.replace(load);
+        debug_assert!(old.is_none(), "the load was lent");
+    }
+
     /// Writes the outcome of a waiting job. `true` in the answer: somebody may still read it.
     pub(super) fn settle(&mut self, index: SlotIndex, outcome: Outcome) -> (Released, bool) {
         let slot = &mut self.slots[index.get()];

@@ -152,11 +152,14 @@ impl Shard {
             self.inner.stats.settled(Outcome::Bad);
             return Ok(Ticket::done(Outcome::Bad));
         }
-        let state = &mut *self.inner.state.borrow_mut();
-        let slot = state.arena.claim(submission).ok_or(Overloaded)?;
-        let first = state.schedule.waiting() == 0;
-        state.schedule.push(submission.scheme, self.class, slot.index);
-        self.inner.stats.submitted(state.arena.slots_in_use());
+        let (slot, first) = {
+            let state = &mut *self.inner.state.borrow_mut();
+            let slot = state.arena.claim(submission).ok_or(Overloaded)?;
+            let first = state.schedule.waiting() == 0;
+            state.schedule.push(submission.scheme, self.class, slot.index);
+            self.inner.stats.submitted(state.arena.slots_in_use());
+            (slot, first)
+        };
         if first {
             // The runner sleeps only while nothing waits.
             self.inner.post().runner.wake();
@@ -331,7 +334,7 @@ impl ShardInner {
             if eligible == Eligible::Full
                 && let Some(helper) = self.helper_for(state, scheme)
             {
-                self.lend(state, scheme, helper, turn.now, &mut settled);
+                self.lend(state, scheme, helper, turn, &mut settled);
             } else {
                 self.run_here(state, scheme, turn, &mut settled);
             }
@@ -347,11 +350,7 @@ impl ShardInner {
         if lanes.is_empty() {
             return;
         }
-        let why = match lanes.len() {
-            GROUP_WIDTH => Flush::Full,
-            jobs if jobs == most => Flush::Budget,
-            _ => Flush::Idle,
-        };
+        let why = flush_reason(state, scheme, lanes.len(), most);
         let State { arena, context, .. } = state;
         let jobs: ArrayVec<_, GROUP_WIDTH> = lanes.iter().map(|slot| arena.job(*slot)).collect();
         let started = Instant::now();
@@ -413,7 +412,7 @@ impl ShardInner {
         *cost = if *cost == 0 { sample.max(1) } else { (cost.saturating_mul(7).saturating_add(sample)) / 8 };
     }
 
-    /// The idle shard that should run the next full group of `scheme`: only if this shard is behind, and would still
+    /// The idle shard that should run the next group of `scheme`, of which sixteen wait: only if this shard is behind, and would still
     /// have work of its own.
     fn helper_for(&self, state: &State, scheme: Scheme) -> Option<usize> {
         if state.blocks.is_empty() || self.fleet.closed() {
@@ -423,7 +422,7 @@ impl ShardInner {
         let backlog = Scheme::ALL
             .into_iter()
             .fold(0_u64, |sum, scheme| sum.saturating_add(cost(scheme, state.schedule.waiting_of(scheme))));
-        let group = cost(scheme, GROUP_WIDTH);
+        let group = cost(scheme, self.group_max(state, scheme));
         let rest = backlog.saturating_sub(group);
         if backlog <= SPILL_BACKLOG_NS || rest < group.min(SPILL_BACKLOG_NS) {
             return None;
@@ -431,13 +430,15 @@ impl ShardInner {
         self.fleet.board.idle_helper(self.index)
     }
 
-    fn lend(&self, state: &mut State, scheme: Scheme, helper: usize, now: Instant, settled: &mut Settled) {
-        let lanes = self.take_lanes(state, scheme, GROUP_WIDTH, now, settled);
+    /// Lends the next group, as long as it would be here: it keeps the helper from its sockets just as well.
+    fn lend(&self, state: &mut State, scheme: Scheme, helper: usize, turn: &mut Turn, settled: &mut Settled) {
+        let most = self.group_max(state, scheme);
+        let lanes = self.take_lanes(state, scheme, most, turn.now, settled);
         if lanes.is_empty() {
             return;
         }
         let mut block = state.blocks.pop().expect("a helper is looked for only with a block at home");
-        block.start(scheme);
+        block.start(scheme, flush_reason(state, scheme, lanes.len(), most));
         for slot in lanes {
             let (load, signature) = state.arena.lend(slot);
             block.push(slot, load, signature);
@@ -448,7 +449,10 @@ impl ShardInner {
                 self.stats.spilled_out();
             }
             // Another owner was quicker. The group is formed already, so it runs here.
-            Err(block) => self.take_back(state, block, settled),
+            Err(block) => {
+                self.take_back(state, block, settled);
+                turn.now = Instant::now();
+            }
         }
     }
 
@@ -456,7 +460,14 @@ impl ShardInner {
     fn take_back(&self, state: &mut State, mut block: Block, settled: &mut Settled) {
         let mask = match block.answer() {
             Some(mask) => mask,
-            None => self.run_block(state, &mut block),
+            None => {
+                let mask = self.run_block(state, &mut block);
+                // What the jobs held leaves with what they settle to, like that of any other group.
+                for (slot, load) in block.take_loads() {
+                    state.arena.restore(slot, load);
+                }
+                mask
+            }
         };
         self.settle(state, block.slots(), mask, settled);
         state.blocks.push(block);
@@ -466,7 +477,7 @@ impl ShardInner {
         let started = Instant::now();
         let mask = block.run(&mut state.context);
         if block.filled() > 0 {
-            self.stats.flushed(Flush::Full);
+            self.stats.flushed(block.why());
             self.ran(state, block.scheme(), block.filled(), started.elapsed());
         }
         mask
@@ -489,9 +500,21 @@ impl ShardInner {
     fn serve_others(&self) -> bool {
         let Some(mut block) = self.post().next_request() else { return false };
         self.run_block(&mut self.state.borrow_mut(), &mut block);
+        let loads: ArrayVec<_, GROUP_WIDTH> = block.take_loads().collect();
         self.stats.spilled_in();
+        // Home first: whatever the drops do, the owner gets its answer.
         self.fleet.board.give_back(block);
+        drop(loads);
         true
+    }
+}
+
+/// Why a group of `jobs` runs now, when `most` may run at once and the rest of `scheme` still waits.
+fn flush_reason(state: &State, scheme: Scheme, jobs: usize, most: usize) -> Flush {
+    match jobs {
+        GROUP_WIDTH => Flush::Full,
+        _ if jobs == most && state.schedule.waiting_of(scheme) > 0 => Flush::Budget,
+        _ => Flush::Idle,
     }
 }
 

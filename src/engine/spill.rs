@@ -13,13 +13,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use atomic_waker::AtomicWaker;
-use bytes::Bytes;
 use crossbeam_queue::ArrayQueue;
 
 use super::arena::{Load, SlotIndex};
 use super::context::Context;
-use super::stats::ShardStats;
-use crate::kernel::{GROUP_WIDTH, Job, LaneMask, PreparedKey, SIGNATURE_MAX, Scheme};
+use super::stats::{Flush, ShardStats};
+use crate::kernel::{GROUP_WIDTH, Job, LaneMask, SIGNATURE_MAX, Scheme};
 
 /// How many groups one shard may have lent out at once. More would only queue up behind the helper.
 pub(super) const BLOCKS_PER_SHARD: usize = 4;
@@ -30,7 +29,7 @@ const INBOX_BLOCKS: usize = 2;
 #[derive(Debug)]
 struct Lane {
     slot: SlotIndex,
-    load: Option<(Arc<PreparedKey>, Bytes)>,
+    load: Option<Load>,
     signature_len: u16,
     signature: [u8; SIGNATURE_MAX],
 }
@@ -40,6 +39,7 @@ struct Lane {
 pub(super) struct Block {
     owner: usize,
     scheme: Scheme,
+    why: Flush,
     filled: usize,
     answer: Option<LaneMask>,
     lanes: Box<[Lane; GROUP_WIDTH]>,
@@ -48,14 +48,17 @@ pub(super) struct Block {
 impl Block {
     pub(super) fn new(owner: usize) -> Self {
         let lane = |_| Lane { slot: SlotIndex::new(0), load: None, signature_len: 0, signature: [0; SIGNATURE_MAX] };
-        Self { owner, scheme: Scheme::Ed25519, filled: 0, answer: None, lanes: Box::new(std::array::from_fn(lane)) }
+        let lanes = Box::new(std::array::from_fn(lane));
+        Self { owner, scheme: Scheme::Ed25519, why: Flush::Full, filled: 0, answer: None, lanes }
     }
 
     /// Bytes one block takes.
     pub(super) const MEMORY_BYTES: usize = size_of::<Self>() + size_of::<[Lane; GROUP_WIDTH]>();
 
-    pub(super) fn start(&mut self, scheme: Scheme) {
+    /// Makes an empty group of it, to be run for the reason that `why` says.
+    pub(super) fn start(&mut self, scheme: Scheme, why: Flush) {
         self.scheme = scheme;
+        self.why = why;
         self.filled = 0;
         self.answer = None;
     }
@@ -64,7 +67,7 @@ impl Block {
     pub(super) fn push(&mut self, slot: SlotIndex, load: Load, signature: &[u8]) {
         let lane = &mut self.lanes[self.filled];
         lane.slot = slot;
-        lane.load = Some((load.key, load.message));
+        lane.load = Some(load);
         lane.signature_len = signature.len() as u16;
         lane.signature[..signature.len()].copy_from_slice(signature);
         self.filled += 1;
@@ -72,6 +75,10 @@ impl Block {
 
     pub(super) const fn scheme(&self) -> Scheme {
         self.scheme
+    }
+
+    pub(super) const fn why(&self) -> Flush {
+        self.why
     }
 
     pub(super) const fn filled(&self) -> usize {
@@ -83,20 +90,25 @@ impl Block {
         self.answer
     }
 
-    /// Runs the kernel and drops what it read.
+    /// Runs the kernel. What it read stays until [`Block::take_loads`].
     pub(super) fn run(&mut self, context: &mut Context) -> LaneMask {
         let mut jobs = arrayvec::ArrayVec::<Job<'_>, GROUP_WIDTH>::new();
         for lane in &self.lanes[..self.filled] {
-            let (key, message) = lane.load.as_ref().expect("a filled lane has its load until it has run");
+            let load = lane.load.as_ref().expect("a filled lane has its load until it has run");
+            let (key, message) = (&*load.key, &load.message[..]);
             jobs.push(Job { key, message, signature: &lane.signature[..usize::from(lane.signature_len)] });
         }
         let mask = context.run(self.scheme, &jobs);
         drop(jobs);
-        for lane in &mut self.lanes[..self.filled] {
-            lane.load = None;
-        }
         self.answer = Some(mask);
         mask
+    }
+
+    /// What the jobs hold, with their slots. Dropping it may run foreign code, so whoever takes it does so where no state
+    /// is borrowed.
+    pub(super) fn take_loads(&mut self) -> impl Iterator<Item = (SlotIndex, Load)> + '_ {
+        let filled = self.lanes[..self.filled].iter_mut();
+        filled.filter_map(|lane| lane.load.take().map(|load| (lane.slot, load)))
     }
 
     /// The slots of the lanes, in lane order.

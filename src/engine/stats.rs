@@ -14,7 +14,7 @@ pub(super) enum Flush {
     Full,
     /// Nothing else on the thread was ready, or the oldest job had waited long enough.
     Idle,
-    /// As many jobs as the turn's budget pays for on a kernel that gains nothing from more.
+    /// As many jobs as the turn's budget pays for on a kernel that gains nothing from more, while others waited.
     Budget,
 }
 
@@ -65,7 +65,7 @@ pub struct StatsSnapshot {
     pub flushed_full: u64,
     /// Lane groups run because nothing else was ready.
     pub flushed_idle: u64,
-    /// Groups cut to what the turn's budget pays for.
+    /// Lane groups cut to what the turn's budget pays for, with others left waiting.
     pub flushed_budget: u64,
     /// Lane groups handed to another shard.
     pub spilled_out: u64,

@@ -466,6 +466,83 @@ fn closing_settles_groups_that_are_lent_out() {
     }
 }
 
+/// Two shards on one thread, the second marked asleep, so that the first lends to it; every group costs more than the
+/// budget and than what is worth lending for. Returns the answers to `count` jobs, in order.
+fn lend_on_one_thread(engine: &Engine, shards: &[Shard; 2], messages: impl Iterator<Item = Bytes>) -> Vec<Outcome> {
+    let mut tasks = LocalLoop::default();
+    for shard in shards {
+        tasks.spawn(shard.clone().run());
+    }
+    engine.thread_parked(1);
+    // The first group teaches the shard what a job costs.
+    let warm = spawn_checks(&mut tasks, &shards[0], 1);
+    tasks.run_until_idle();
+    assert_eq!(warm.borrow().len(), 1);
+    let key = any_key();
+    let outcomes = Rc::new(RefCell::new(Vec::new()));
+    for message in messages {
+        let ticket = shards[0].submit(&Submission { message, ..job(Scheme::Ed25519, &key, GOOD) }).expect("a slot");
+        let outcomes = Rc::clone(&outcomes);
+        tasks.spawn(async move {
+            let outcome = ticket.await;
+            outcomes.borrow_mut().push(outcome);
+        });
+    }
+    tasks.run_until_idle();
+    outcomes.take()
+}
+
+#[test]
+fn a_lent_group_of_a_narrow_kernel_is_cut_as_well() {
+    const JOBS: usize = 3 * GROUP_WIDTH;
+    let kernel: &'static NarrowKernel =
+        Box::leak(Box::new(NarrowKernel { busy: Duration::from_micros(300), groups: Vec::new().into() }));
+    let config = EngineConfig { spill: true, turn_budget: Duration::from_micros(200), ..patient() };
+    let engine = Engine::new(2, &every_scheme(kernel), &config);
+    let shards = [engine.shard(0), engine.shard(1)];
+    let messages = std::iter::repeat_n(Bytes::from_static(b"message"), JOBS);
+    assert_eq!(lend_on_one_thread(&engine, &shards, messages), [Outcome::Good; JOBS]);
+    assert_eq!(*kernel.groups.lock().unwrap(), [1; JOBS + 1]);
+    let [owner, helper] = [0, 1].map(|shard| engine.stats(shard).snapshot());
+    assert!(helper.spilled_in > 0, "{owner:?}");
+    let flushed = |count: fn(&verilane::engine::StatsSnapshot) -> u64| count(&owner) + count(&helper);
+    assert_eq!(flushed(|stats| stats.flushed_full), 0);
+    // The lone job at the start and the last of all left nobody waiting, so no budget cut them.
+    assert_eq!(flushed(|stats| stats.flushed_idle), 2);
+    assert_eq!(flushed(|stats| stats.flushed_budget), JOBS as u64 - 1);
+}
+
+#[test]
+fn messages_are_dropped_where_they_may_come_back() {
+    thread_local! {
+        static SHARDS: RefCell<Option<[Shard; 2]>> = const { RefCell::new(None) };
+        static DROPPED: Cell<usize> = const { Cell::new(0) };
+    }
+    /// Submits and abandons a job on both shards when it is dropped.
+    struct Meddler;
+    impl AsRef<[u8]> for Meddler {
+        fn as_ref(&self) -> &[u8] {
+            b"message"
+        }
+    }
+    impl Drop for Meddler {
+        fn drop(&mut self) {
+            SHARDS.with_borrow(|shards| shards.iter().flatten().for_each(|shard| drop(submit(shard, GOOD))));
+            DROPPED.set(DROPPED.get() + 1);
+        }
+    }
+
+    const JOBS: usize = 3 * GROUP_WIDTH;
+    let engine = Engine::new(2, &slow_null_kernels(), &EngineConfig { spill: true, ..patient() });
+    let shards = [engine.shard(0), engine.shard(1)];
+    SHARDS.set(Some(shards.clone()));
+    let messages = std::iter::repeat_with(|| Bytes::from_owner(Meddler)).take(JOBS);
+    assert_eq!(lend_on_one_thread(&engine, &shards, messages), [Outcome::Good; JOBS]);
+    assert!(engine.stats(1).snapshot().spilled_in > 0, "the helper dropped some");
+    assert_eq!(DROPPED.get(), JOBS);
+    SHARDS.set(None);
+}
+
 #[test]
 fn nothing_is_lent_without_leave_or_without_a_sleeper() {
     for (spill, asleep) in [(false, true), (true, false)] {
