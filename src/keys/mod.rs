@@ -12,6 +12,6 @@ pub mod source;
 #[cfg(feature = "server")]
 pub mod watch;
 
-pub use issuer_keys::{IssuerKeys, KeyStatus};
+pub use issuer_keys::{CurrentKeys, IssuerKeys, KeyStatus};
 pub use key_set::{Candidates, KeySet, KeySetReport, NoKey, VerifyingKey};
 pub use refetch::{Refetch, RefetchLimits};

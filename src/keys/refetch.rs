@@ -6,18 +6,26 @@
 //! for a while. Names are remembered as keyed 64-bit hashes, so memory does not depend on what callers send, and time
 //! is an argument.
 //!
-//! The gate has a lock. It is the only one that shards share on the path of a token, and only a token with an unknown
-//! `kid` meets it, for as long as it takes to look through the names that are remembered.
+//! The gate has a lock, the only one that shards share on the path of a token. A token meets it only if its `kid` is
+//! unknown and may start or join a fetch. What can be refused without one is answered from a snapshot: a source that is
+//! never fetched, a name that a fetch did not bring, a bucket that is empty.
 
 #[cfg(feature = "fetch")]
 use std::collections::VecDeque;
 #[cfg(feature = "fetch")]
 use std::hash::{BuildHasher, RandomState};
 #[cfg(feature = "fetch")]
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+#[cfg(feature = "fetch")]
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 #[cfg(feature = "fetch")]
 use std::time::Instant;
+
+#[cfg(feature = "fetch")]
+use arc_swap::ArcSwap;
+#[cfg(feature = "fetch")]
+use hashbrown::HashMap;
 
 #[cfg(feature = "fetch")]
 use super::KeySet;
@@ -45,11 +53,20 @@ impl Default for RefetchLimits {
 /// Names that wait for one flight are remembered up to this many; the others are just not remembered as unknown.
 const ASKED_MAX: usize = 256;
 
+/// No time of ours comes after it.
+#[cfg(feature = "fetch")]
+const FOR_EVER: u64 = u64::MAX;
+
 #[cfg(feature = "fetch")]
 /// The gate. Closed (answers `None`) until a fetcher opens it.
 #[derive(Debug)]
 pub(super) struct RefetchGate {
     inner: Mutex<Inner>,
+    /// Until when each name is refused: what `Inner::negative` says, for readers without the lock.
+    negative: ArcSwap<HashMap<u64, Instant>>,
+    /// Until when every unknown name is refused, in nanoseconds after `born`. Written under the lock.
+    closed_until: AtomicU64,
+    born: Instant,
     hasher: RandomState,
     finished: tokio::sync::watch::Sender<u64>,
     wanted: tokio::sync::Notify,
@@ -88,6 +105,9 @@ impl Default for RefetchGate {
     fn default() -> Self {
         Self {
             inner: Mutex::default(),
+            negative: ArcSwap::default(),
+            closed_until: AtomicU64::new(FOR_EVER),
+            born: Instant::now(),
             hasher: RandomState::new(),
             finished: tokio::sync::watch::Sender::new(0),
             wanted: tokio::sync::Notify::new(),
@@ -99,15 +119,20 @@ impl Default for RefetchGate {
 impl RefetchGate {
     /// A token named `key_id`, which the current set does not have.
     pub(super) fn ask(&self, key_id: &str, now: Instant) -> Option<Refetch> {
-        let name = self.hasher.hash_one(key_id);
-        let mut inner = self.inner();
-        let limits = inner.limits?;
-        if inner.negative.iter().any(|&(known, until)| known == name && now < until) {
+        if self.nanos(now) < self.closed_until.load(Ordering::Acquire) {
             return None;
         }
+        let name = self.hasher.hash_one(key_id);
+        if self.negative.load().get(&name).is_some_and(|&until| now < until) {
+            return None;
+        }
+        let mut inner = self.inner();
+        let limits = inner.limits?;
         match inner.flight {
             Flight::Idle => {
-                if !inner.spend(&limits, now) {
+                if let Err(wait) = inner.spend(&limits, now) {
+                    let until = wait.and_then(|wait| now.checked_add(wait));
+                    self.close_until(until.map_or(FOR_EVER, |until| self.nanos(until)));
                     return None;
                 }
                 inner.flight = Flight::Wanted;
@@ -126,6 +151,17 @@ impl RefetchGate {
     /// Fetches started by unknown key ids so far.
     pub(super) fn started(&self) -> u64 {
         self.inner().started
+    }
+
+    /// Time as the lock-free answer knows it. Never decreases as `now` grows.
+    fn nanos(&self, now: Instant) -> u64 {
+        let age = now.saturating_duration_since(self.born).as_nanos();
+        u64::try_from(age).unwrap_or(FOR_EVER).min(FOR_EVER - 1)
+    }
+
+    /// Only under the lock, so that it agrees with the flight and the bucket.
+    fn close_until(&self, nanos: u64) {
+        self.closed_until.store(nanos, Ordering::Release);
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -154,6 +190,7 @@ impl RefetchGate {
         inner.limits = Some(limits);
         inner.credit = limits.interval.saturating_mul(limits.burst);
         inner.credited_at = Some(now);
+        self.close_until(0);
         inner.fetcher
     }
 
@@ -164,6 +201,7 @@ impl RefetchGate {
             return;
         }
         inner.limits = None;
+        self.close_until(FOR_EVER);
         inner.flight = Flight::Idle;
         inner.asked.clear();
         self.finished.send_modify(|count| *count += 1);
@@ -181,7 +219,12 @@ impl RefetchGate {
 
     /// A fetch begins, asked for or by the clock.
     pub(super) fn begin(&self) {
-        self.inner().flight = Flight::Under;
+        let mut inner = self.inner();
+        inner.flight = Flight::Under;
+        // An empty bucket is no reason to refuse who may join this one. Without a fetcher nobody may.
+        if inner.limits.is_some() {
+            self.close_until(0);
+        }
     }
 
     /// It ended; `keys` is the set that is current now. Names that are in it are not held against anyone: a token may
@@ -205,6 +248,7 @@ impl RefetchGate {
                     inner.negative.push_back((name, until));
                 }
             }
+            self.negative.store(Arc::new(inner.negative.iter().copied().collect()));
         }
         // Under the lock, so that who asks next does not take this end for the end of its own flight.
         self.finished.send_modify(|count| *count += 1);
@@ -219,18 +263,24 @@ impl Inner {
         }
     }
 
-    /// Takes one fetch from the bucket, if there is one.
-    fn spend(&mut self, limits: &RefetchLimits, now: Instant) -> bool {
+    /// Takes one fetch from the bucket.
+    ///
+    /// # Errors
+    /// How long until there is one, if it is empty; `None` if there never is.
+    fn spend(&mut self, limits: &RefetchLimits, now: Instant) -> Result<(), Option<Duration>> {
         if let Some(then) = self.credited_at {
             let earned = now.saturating_duration_since(then);
             self.credit = self.credit.saturating_add(earned).min(limits.interval.saturating_mul(limits.burst));
         }
         self.credited_at = Some(now);
-        if limits.burst == 0 || self.credit < limits.interval {
-            return false;
+        if limits.burst == 0 {
+            return Err(None);
         }
-        self.credit -= limits.interval;
-        true
+        match self.credit.checked_sub(limits.interval) {
+            Some(left) => self.credit = left,
+            None => return Err(Some(limits.interval.saturating_sub(self.credit))),
+        }
+        Ok(())
     }
 }
 
@@ -333,6 +383,36 @@ mod tests {
         assert!(gate.ask("a", start).is_some(), "three names are remembered, not four");
         fly(&gate, Landed::Answered, start);
         assert!(gate.ask("d", start + LIMITS.negative_ttl).is_some(), "its time is over");
+    }
+
+    #[test]
+    fn what_needs_no_fetch_is_refused_without_the_lock() {
+        let start = Instant::now();
+        let later = start + Duration::from_secs(5);
+        let gate = RefetchGate::default();
+        let refused = |gate: &RefetchGate, name: &str, now: Instant| {
+            let (answered, answer) = std::sync::mpsc::channel();
+            std::thread::scope(|scope| {
+                let held = gate.inner();
+                scope.spawn(move || answered.send(gate.ask(name, now).is_none()));
+                let refused = answer.recv_timeout(Duration::from_secs(60));
+                drop(held);
+                assert_eq!(refused, Ok(true), "{name}");
+            });
+        };
+        refused(&gate, "no fetcher", start);
+        gate.open(LIMITS, start);
+        for name in ["a", "b"] {
+            assert!(gate.ask(name, start).is_some());
+            fly(&gate, Landed::Answered, start);
+            refused(&gate, name, later);
+        }
+        assert!(gate.ask("c", start).is_none(), "the bucket is empty");
+        refused(&gate, "d", later);
+        gate.begin();
+        assert!(gate.ask("d", later).is_some(), "joins the flight that the clock began");
+        gate.land(Landed::Failed, None, later);
+        assert!(gate.ask("d", start + LIMITS.interval).is_some(), "the bucket has one again");
     }
 
     #[test]

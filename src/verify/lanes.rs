@@ -58,6 +58,14 @@ impl Check {
         std::iter::once(&self.first).chain(&self.others)
     }
 
+    /// The key at `place`, once the check is over.
+    pub(super) fn into_candidate(mut self, place: usize) -> Option<Candidate> {
+        match place.checked_sub(1) {
+            None => Some(self.first),
+            Some(other) => (other < self.others.len()).then(|| self.others.swap_remove(other)),
+        }
+    }
+
     /// How many keys are tried.
     pub(super) fn width(&self) -> usize {
         1 + self.others.len()

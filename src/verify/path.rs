@@ -12,7 +12,7 @@ use super::step::{Step, Stop};
 use super::{Accepted, Error, IssuerEntry, Reason, Rejection, SignatureKey, SignatureRequest, TokenRequest, Verifier};
 use super::{SignatureVerdict, Verdict, refusal};
 use crate::jose::{Algorithm, Claims, Header, Segment, base64url, claims, compact, header};
-use crate::keys::{IssuerKeys, KeySet, NoKey, VerifyingKey};
+use crate::keys::{CurrentKeys, IssuerKeys, KeySet, NoKey, VerifyingKey};
 use crate::policy::Violation;
 
 /// What the payload has to be.
@@ -101,11 +101,11 @@ impl Verifier {
         payload: Payload,
     ) -> Result<Box<Accepted>, Stop> {
         let signer = verified
-            .and_then(|place| pending.check.candidates().nth(place))
+            .and_then(|place| pending.check.into_candidate(place))
             .ok_or_else(|| Stop::rejected(Step::Signature, Rejection::signature_invalid()))?;
         let mut accepted = Box::new(Accepted {
             algorithm: pending.algorithm,
-            key_id: signer.key_id.clone(),
+            key_id: signer.key_id,
             issuer_name: Arc::clone(&pending.issuer.name),
             issuer: None,
             subject: None,
@@ -218,7 +218,7 @@ impl Verifier {
 }
 
 /// The issuer's keys as one snapshot, if they are of use now.
-fn usable_set(keys: &IssuerKeys, wall: Instant) -> Result<Arc<KeySet>, Stop> {
+fn usable_set(keys: &IssuerKeys, wall: Instant) -> Result<CurrentKeys, Stop> {
     keys.load(wall).ok_or_else(|| Stop::failed(Step::Key, Error::KeysUnavailable))
 }
 
