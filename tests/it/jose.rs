@@ -244,7 +244,7 @@ fn a_registered_claim_of_another_type_is_never_taken_as_absent() {
         let json = format!("{{\"aud\":{aud}}}");
         assert_eq!(parse_claims(&json).map(drop), Err((MalformedKind::MemberType, Some(position))), "{json}");
     }
-    let dates = ["null", "true", "\"1700000000\"", "\"\"", "[]", "{}", "1e400", "9223372036854775808", "-1e19"];
+    let dates = ["null", "true", "\"1700000000\"", "\"\"", "[]", "{}", "1e400", "9007199254740992", "-1e16"];
     for name in ["exp", "nbf", "iat"] {
         for value in dates {
             let json = format!("{{\"{name}\":{value}}}");
@@ -574,7 +574,7 @@ proptest! {
     }
 
     #[test]
-    fn an_integer_date_is_itself(seconds in any::<i64>()) {
+    fn an_integer_date_is_itself(seconds in -NumericDate::SECONDS_MAX..=NumericDate::SECONDS_MAX) {
         prop_assert_eq!(NumericDate::from_json_number(&seconds.to_string()), Some(NumericDate { seconds, nanos: 0 }));
     }
 

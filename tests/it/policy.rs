@@ -1,7 +1,7 @@
 //! What a policy accepts and refuses, at the edges of time and text.
 
 use proptest::prelude::*;
-use verilane::jose::{Algorithm, Limits, claims, header};
+use verilane::jose::{Algorithm, Limits, NumericDate, claims, header};
 use verilane::policy::{Policy, Violation};
 
 const NOW: i64 = 1_700_000_000;
@@ -81,16 +81,16 @@ fn times_are_compared_exactly() {
         ("exp", "-1", 0, Err(Expired)),
         ("exp", "-0", 0, Err(Expired)),
         ("exp", "1600000000000", 0, Ok(())),
-        ("exp", "9223372036854775807", u64::MAX, Ok(())),
-        ("exp", "-9223372036854775808", u64::MAX, Ok(())),
+        ("exp", "9007199254740991", u64::MAX, Ok(())),
+        ("exp", "-9007199254740991", u64::MAX, Ok(())),
         ("nbf", "1700000000", 0, Ok(())),
         ("nbf", "1700000001", 0, Err(NotYetValid)),
         ("nbf", "1700000000.5", 0, Err(NotYetValid)),
         ("nbf", "1700000000.0000000000000000000001", 0, Err(NotYetValid)),
         ("nbf", "1700000060", 60, Ok(())),
         ("nbf", "1700000061", 60, Err(NotYetValid)),
-        ("nbf", "9223372036854775807", 0, Err(NotYetValid)),
-        ("nbf", "9223372036854775807", u64::MAX, Ok(())),
+        ("nbf", "9007199254740991", 0, Err(NotYetValid)),
+        ("nbf", "9007199254740991", u64::MAX, Ok(())),
         ("nbf", "-1", 0, Ok(())),
         ("iat", "1700000000", 0, Ok(())),
         ("iat", "1700000001", 0, Err(IssuedInFuture)),
@@ -113,7 +113,7 @@ fn a_lifetime_has_a_maximum() {
         ("{\"iat\":1699999000,\"exp\":1700002601}", false),
         ("{\"exp\":1700003600}", true),
         ("{\"exp\":1700003601}", false),
-        ("{\"iat\":-9223372036854775808,\"exp\":9223372036854775807}", false),
+        ("{\"iat\":-9007199254740991,\"exp\":9007199254740991}", false),
         ("{\"iat\":1699999000}", false),
         ("{}", false),
     ];
@@ -122,7 +122,7 @@ fn a_lifetime_has_a_maximum() {
         assert_eq!(judge(&policy, claims, NOW), expected, "{claims}");
     }
     let unbounded = Policy { max_lifetime_s: Some(u64::MAX), ..lax() };
-    assert_eq!(judge(&unbounded, "{\"iat\":-9223372036854775808,\"exp\":9223372036854775807}", NOW), Ok(()));
+    assert_eq!(judge(&unbounded, "{\"iat\":-9007199254740991,\"exp\":9007199254740991}", NOW), Ok(()));
 }
 
 #[test]
@@ -195,11 +195,16 @@ fn of_several_violations_the_first_in_declaration_order_is_named() {
     assert_eq!(judge(&policy, good, NOW), Ok(()));
 }
 
+/// Every whole number that is a date.
+fn date() -> std::ops::RangeInclusive<i64> {
+    -NumericDate::SECONDS_MAX..=NumericDate::SECONDS_MAX
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn times_agree_with_wide_arithmetic_for_any_numbers(exp: i64, nbf: i64, iat: i64, now: i64, leeway_s: u64) {
+    fn times_agree_with_wide_arithmetic_for_any_numbers(exp in date(), nbf in date(), iat in date(), now: i64, leeway_s: u64) {
         let policy = Policy { leeway_s, ..lax() };
         let claims = format!("{{\"exp\":{exp},\"nbf\":{nbf},\"iat\":{iat}}}");
         let (wide_now, leeway) = (i128::from(now), i128::from(leeway_s));

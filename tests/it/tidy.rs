@@ -26,6 +26,103 @@ fn code(path: &Path) -> String {
     text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
+/// Identifiers and keywords of Rust source: no comments, no text, no characters.
+fn words(source: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = source;
+    while let Some(first) = rest.chars().next() {
+        let length = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            block_comment(rest)
+        } else if first == '"' {
+            quoted(rest)
+        } else if first == '\'' {
+            character(rest)
+        } else if first == '_' || first.is_alphanumeric() {
+            let length = rest.find(|c: char| c != '_' && !c.is_alphanumeric()).unwrap_or(rest.len());
+            let (word, after) = rest.split_at(length);
+            let hashes = after.len() - after.trim_start_matches('#').len();
+            if matches!(word, "r" | "br" | "cr") && after[hashes..].starts_with('"') {
+                let close = format!("\"{}", "#".repeat(hashes));
+                let text = hashes + 1;
+                length + text + after[text..].find(&close).map_or(after.len() - text, |at| at + close.len())
+            } else {
+                words.push(word);
+                length
+            }
+        } else {
+            first.len_utf8()
+        };
+        rest = &rest[length..];
+    }
+    words
+}
+
+/// Length of the block comment that `text` begins with; they nest.
+fn block_comment(text: &str) -> usize {
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        if rest.starts_with("/*") {
+            depth += 1;
+            at += 2;
+        } else if rest.starts_with("*/") {
+            depth -= 1;
+            at += 2;
+            if depth == 0 {
+                break;
+            }
+        } else {
+            at += rest.chars().next().map_or(1, char::len_utf8);
+        }
+    }
+    at
+}
+
+/// Length of the string that `text` begins with.
+fn quoted(text: &str) -> usize {
+    let mut escaped = false;
+    let end = text.char_indices().skip(1).find(|(_, c)| {
+        let ends = *c == '"' && !escaped;
+        escaped = *c == '\\' && !escaped;
+        ends
+    });
+    end.map_or(text.len(), |(at, _)| at + 1)
+}
+
+/// Length of the character that `text` begins with, or of the quote of a lifetime.
+fn character(text: &str) -> usize {
+    let mut inside = text.char_indices().skip(1);
+    match inside.next() {
+        Some((_, '\\')) => {
+            let _escaped = inside.next();
+            inside.find(|(_, c)| *c == '\'').map_or(text.len(), |(at, _)| at + 1)
+        }
+        Some(_) => inside.next().filter(|(_, c)| *c == '\'').map_or(1, |(at, _)| at + 1),
+        None => 1,
+    }
+}
+
+#[test]
+fn words_of_source_are_told_from_comments_and_text() {
+    let cases: &[(&str, &[&str])] = &[
+        ("unsafe{f()}", &["unsafe", "f"]),
+        ("unsafe\nimpl Send for X {}", &["unsafe", "impl", "Send", "for", "X"]),
+        ("#![allow(unsafe_code)]", &["allow", "unsafe_code"]),
+        ("// unsafe\nx /* unsafe /* unsafe */ unsafe */ y", &["x", "y"]),
+        ("\"unsafe \\\" unsafe\" a", &["a"]),
+        ("r#\"unsafe \" unsafe\"# a br\"unsafe\" b", &["a", "b"]),
+        ("'\"' unsafe '\\'' a: &'static b", &["unsafe", "a", "static", "b"]),
+        ("'\\u{22}' unsafe", &["unsafe"]),
+        ("\"http://x\" unsafe", &["unsafe"]),
+    ];
+    for (source, expected) in cases {
+        assert_eq!(words(source), *expected, "{source}");
+    }
+}
+
 /// Module, and what it may import from the crate. Everything else in the table of `docs/ARCHITECTURE.md` follows.
 const ARROWS: &[(&str, &[&str])] = &[
     ("kernel", &["kernel"]),
@@ -77,18 +174,33 @@ fn every_module_is_in_the_table_and_says_what_it_owns() {
     }
 }
 
+/// Besides the kernels: the counting allocator of a test.
+const UNSAFE_ALLOWED: [&str; 1] = ["tests/allocation.rs"];
+
 #[test]
 fn unsafe_lives_only_where_the_architecture_allows_it() {
-    for file in rust_files(&root().join("src")) {
-        let text = code(&file);
-        let shown = file.strip_prefix(root()).unwrap().display().to_string();
-        let listed = shown.starts_with("src/kernel/") && (shown.contains("avx") || shown.contains("x86_"))
-            || shown.starts_with("src/kernel/vector/");
-        assert!(
-            listed || !(text.contains("unsafe {") || text.contains("unsafe fn") || text.contains("allow(unsafe_code")),
-            "{shown} holds unsafe code"
-        );
+    let mut faults = Vec::new();
+    for folder in ["src", "tests", "benches", "examples", "fuzz/src"] {
+        for file in rust_files(&root().join(folder)) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let shown = file.strip_prefix(root()).unwrap().display().to_string();
+            if UNSAFE_ALLOWED.contains(&shown.as_str())
+                || shown.starts_with("src/kernel/") && (shown.contains("avx") || shown.contains("x86_"))
+                || shown.starts_with("src/kernel/vector/")
+            {
+                continue;
+            }
+            let found = words(&text).into_iter().filter(|word| ["unsafe", "unsafe_code"].contains(word)).count();
+            // The crate root names the lint once, to deny it.
+            let expected = usize::from(shown == "src/lib.rs");
+            if found != expected {
+                faults.push(shown);
+            }
+        }
     }
+    assert!(faults.is_empty(), "unsafe outside the listed places: {faults:?}");
+    let root = code(&root().join("src/lib.rs"));
+    assert!(root.contains("#![deny(unsafe_code") || root.contains("#![forbid(unsafe_code"));
 }
 
 #[test]
