@@ -42,15 +42,16 @@ pub(super) fn run(arguments: &KeygenArguments) -> Outcome {
         .map_err(|error| Failure::new(format!("cannot make directory {}: {error}", directory.display())))?;
     let private_file = directory.join("private.jwk.json");
     write_file(&private_file, &format!("{private:#}\n"), Access::Owner, arguments.force)?;
-    println!("{}  private key, readable by its owner only", private_file.display());
+    let mut lines = format!("{}  private key, readable by its owner only\n", private_file.display());
     match public {
         Some(public) => {
             let public_file = directory.join("jwks.json");
             write_file(&public_file, &format!("{public:#}\n"), Access::Everyone, arguments.force)?;
-            println!("{}  public JWK Set, for whoever verifies", public_file.display());
+            lines += &format!("{}  public JWK Set, for whoever verifies\n", public_file.display());
         }
-        None => println!("{} is a shared secret: whoever verifies needs the same file", key.algorithm()),
+        None => lines += &format!("{} is a shared secret: whoever verifies needs the same file\n", key.algorithm()),
     }
+    std::io::stdout().lock().write_all(lines.as_bytes()).map_err(|error| Failure::output(&error))?;
     Ok(EXIT_ACCEPTED)
 }
 

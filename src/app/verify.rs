@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::cli::{KeyArguments, VerifyArguments};
-use super::failure::{Failure, Outcome};
+use super::failure::{Failure, Outcome, tell};
 use super::lines::{Item, Items, plain};
 use super::sources::{self, read_named_file};
 use super::{EXIT_ACCEPTED, EXIT_ERROR, EXIT_REJECTED, mint};
@@ -111,14 +111,14 @@ impl<W: Write> Session<'_, W> {
         for (index, token) in tokens.iter().enumerate() {
             let asked = Asked { number: index as u64 + 1, id: None };
             let item = plain(Bytes::copy_from_slice(token.trim().as_bytes()));
-            self.one(asked, item, explain).map_err(|error| Failure::output(&error))?;
+            self.one(asked, item, explain).map_err(|error| Failure::verdict_output(&error))?;
         }
         self.end(tokens.len() > 1)
     }
 
     /// Tokens one a line, in batches, with flat memory. When input pauses, what has come is answered.
     fn stream<R: Read>(mut self, items: &mut Items<R>) -> Outcome {
-        let written = |error: io::Error| Failure::output(&error);
+        let written = |error: io::Error| Failure::verdict_output(&error);
         let mut asked = Vec::with_capacity(BATCH);
         let mut requests = Vec::with_capacity(BATCH);
         loop {
@@ -150,10 +150,10 @@ impl<W: Write> Session<'_, W> {
     }
 
     fn end(mut self, several: bool) -> Outcome {
-        self.out.flush().map_err(|error| Failure::output(&error))?;
+        self.out.flush().map_err(|error| Failure::verdict_output(&error))?;
         if several && !self.arguments.json {
             let Tally { accepted, rejected, errors } = self.tally;
-            eprintln!("{accepted} accepted, {rejected} rejected, {errors} errors");
+            tell(format_args!("{accepted} accepted, {rejected} rejected, {errors} errors"));
         }
         Ok(self.tally.exit_code())
     }
@@ -342,7 +342,7 @@ fn ad_hoc(arguments: &VerifyArguments, settings: &Settings) -> Result<IssuerEntr
         _ => {
             let (keys, report) = local_keys(&arguments.keys, arguments.secret, &algorithms)?;
             for line in report.warnings.iter().chain(&report.skipped) {
-                eprintln!("warning: {line}");
+                tell(format_args!("warning: {line}"));
             }
             IssuerKeys::fixed(KeySet::new(keys))
         }

@@ -236,8 +236,13 @@ fn bind(keys: Vec<VerifyingKey>, binding: &Binding, report: &mut KeySetReport) -
 
 fn read_file(path: &Path, max: usize) -> Result<Zeroizing<Vec<u8>>, SourceError> {
     let failed = |error| SourceError::Read { path: path.display().to_string(), error };
+    // Looked at before it is opened: opening a named pipe waits for somebody to write, for ever if need be.
+    let about = std::fs::metadata(path).map_err(failed)?;
+    if !about.is_file() {
+        return Err(failed(std::io::Error::other("not a regular file")));
+    }
     let file = std::fs::File::open(path).map_err(failed)?;
-    let length = file.metadata().map_err(failed)?.len();
+    let length = about.len();
     // Reserved whole, so that no half-filled buffer with a part of a secret is left behind by growing.
     let mut bytes = Zeroizing::new(Vec::with_capacity(usize::try_from(length).unwrap_or(max).min(max) + 1));
     let bound = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);

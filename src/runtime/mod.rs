@@ -34,8 +34,10 @@ pub fn cores() -> usize {
 /// Ends the process, because a part of it that everything depends on has broken: fail closed and let the supervisor
 /// start a fresh one.
 fn abort(what: std::fmt::Arguments<'_>) -> ! {
+    use std::io::Write as _;
+
     tracing::error!("{what}: ending the process");
     // The log may be off or buffered by whoever listens; this line reaches the operator in any case.
-    eprintln!("verilane: {what}: ending the process");
+    let _ = writeln!(std::io::stderr(), "verilane: {what}: ending the process");
     std::process::abort();
 }

@@ -46,6 +46,9 @@ pub fn init_logging(format: LogFormat, filter: &str) -> Result<(), LoggingError>
     let builder = tracing_subscriber::fmt()
         .with_env_filter(parsed)
         .with_writer(std::io::stderr)
+        // A line that cannot be written (a full disk, a collector that went away) is lost. The complaint about it would
+        // go to the same place, and panic there.
+        .log_internal_errors(false)
         // Colours are for terminals; in a file or a collector they are noise.
         .with_ansi(std::io::stderr().is_terminal());
     match format {

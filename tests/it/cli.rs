@@ -426,3 +426,29 @@ fn answers_come_while_input_is_still_open() {
     drop(input);
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn a_reader_that_goes_away_is_no_acceptance() {
+    let keys = Keys::new("EdDSA");
+    let token = keys.mint(&[]);
+    for token in [forged(&token), token] {
+        let mut child = verilane(&["verify", "--jwks", &keys.public(), "--now", NOW, "--json", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        drop(child.stdout.take());
+        writeln!(child.stdin.take().expect("piped"), "{token}").unwrap();
+        let ended = Ended::from(child.wait_with_output().unwrap());
+        assert_eq!((ended.code, ended.err.as_str()), (Some(2), ""));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn errors_that_cannot_be_printed_keep_their_exit_code() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let status = verilane(&["verify", "--jwks", "/nonexistent", "a.b.c"]).stderr(full).status().unwrap();
+    assert_eq!(status.code(), Some(2));
+}

@@ -230,6 +230,19 @@ fn what_was_begun_is_finished_after_the_signal_to_stop() {
     assert_eq!(server.ended(), Some(0), "{}", server.log());
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_log_that_cannot_be_written_stops_nothing() {
+    let free = "127.0.0.1:0";
+    let command = verilane(&["serve", "--dev", "--listen", free, "--admin", free, "--dev-issuer", free]);
+    let mut server = Server::spawn_logging_to(command, "/dev/full");
+    server.wait_for_line("Ctrl-C");
+    let (data, issuer) = (server.address("data    "), server.address("issuer  "));
+    let token = post(&issuer, "/dev/mint", "")["token"].as_str().unwrap().to_owned();
+    assert_eq!(post(&data, "/v1/verify", &format!("{{\"token\":\"{token}\"}}"))["verdict"], "accepted");
+    assert_eq!(server.terminate(), Some(0));
+}
+
 /// An address on loopback that nobody listens on.
 fn free_address() -> String {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()

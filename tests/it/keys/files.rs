@@ -211,3 +211,15 @@ fn a_secret_from_the_environment_loads_under_its_configured_name() {
     assert_eq!(keys.status().source, format!("environment variable {variable}"));
     assert!(!format!("{source:?} {keys:?}").contains(&value));
 }
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_regular_file_is_refused_and_not_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    for path in [path, directory.path().to_owned()] {
+        let error = Source::JwksFile(path).load(&DocumentLimits::default()).unwrap_err();
+        assert!(error.to_string().contains("not a regular file"), "{error}");
+    }
+}

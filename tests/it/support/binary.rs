@@ -135,14 +135,21 @@ impl Drop for Server {
 }
 
 impl Server {
-    pub fn spawn(mut command: Command) -> Self {
+    pub fn spawn(command: Command) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let errors = directory.path().join("errors");
-        let child = command
-            .stdout(Stdio::piped())
-            .stderr(std::fs::File::create(&errors).unwrap())
-            .spawn()
-            .expect("the binary starts");
+        let log = std::fs::File::create(&errors).unwrap();
+        Self::start(command, log, errors, directory)
+    }
+
+    /// With its log in a device.
+    pub fn spawn_logging_to(command: Command, device: &str) -> Self {
+        let log = std::fs::File::options().write(true).open(device).unwrap();
+        Self::start(command, log, device.into(), tempfile::tempdir().expect("a directory"))
+    }
+
+    fn start(mut command: Command, log: std::fs::File, errors: PathBuf, directory: TempDir) -> Self {
+        let child = command.stdout(Stdio::piped()).stderr(log).spawn().expect("the binary starts");
         Self { child, printed: String::new(), errors, _directory: directory }
     }
 
