@@ -98,9 +98,15 @@ fn http(settings: &Settings, found: &mut Found) {
     within(found, at("line"), &http.line, &(Size(0)..=Size::mib(16)));
     within(found, at("signature_body"), &http.signature_body, &(Size::kib(4)..=Size::mib(64)));
     within(found, at("batch_body"), &http.batch_body, &(Size::kib(64)..=Size::mib(1024)));
-    let most = http.batch_body.max(http.signature_body).max(http.body).max(http.line);
-    if http.held_per_shard < most {
-        found.push((at("held_per_shard"), format!("{} cannot hold one body of {most}", http.held_per_shard)));
+    // Batches and streams leave a quarter to single calls.
+    let for_bulk = Size(http.held_per_shard.0 - http.held_per_shard.0 / 4);
+    let (bulk, single) = (http.batch_body.max(http.line), http.signature_body.max(http.body));
+    if http.held_per_shard < single {
+        found.push((at("held_per_shard"), format!("{} cannot hold one body of {single}", http.held_per_shard)));
+    } else if for_bulk < bulk {
+        let message =
+            format!("three quarters of {} are for batches and cannot hold one of {bulk}", http.held_per_shard);
+        found.push((at("held_per_shard"), message));
     }
     let timeouts = [
         ("request_timeout", http.request_timeout),

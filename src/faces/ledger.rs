@@ -10,11 +10,8 @@ pub const FIELD_BYTES: usize = 32;
 
 /// The account of one shard. Cheap to clone, bound to its thread.
 #[derive(Clone, Debug)]
-pub struct Ledger(Rc<Account>);
-
-#[derive(Debug)]
-struct Account {
-    held: Cell<usize>,
+pub struct Ledger {
+    held: Rc<Cell<usize>>,
     max: usize,
 }
 
@@ -29,7 +26,13 @@ impl Ledger {
     /// An account for at most `max` bytes.
     #[must_use]
     pub fn new(max: usize) -> Self {
-        Self(Rc::new(Account { held: Cell::new(0), max }))
+        Self { held: Rc::default(), max }
+    }
+
+    /// The same account for batches and streams: they leave a quarter of it to single calls.
+    #[must_use]
+    pub fn for_bulk(&self) -> Self {
+        Self { held: Rc::clone(&self.held), max: self.max - self.max / 4 }
     }
 
     /// A claim on nothing yet.
@@ -48,7 +51,7 @@ impl Ledger {
     /// Bytes on the account.
     #[must_use]
     pub fn held(&self) -> usize {
-        self.0.held.get()
+        self.held.get()
     }
 }
 
@@ -56,10 +59,10 @@ impl Claim {
     /// Adds `bytes`. `false`, and nothing changed, if that is more than is left.
     #[must_use]
     pub fn grow(&mut self, bytes: usize) -> bool {
-        let account = &self.ledger.0;
-        match account.held.get().checked_add(bytes) {
-            Some(held) if held <= account.max => {
-                account.held.set(held);
+        let Ledger { held: account, max } = &self.ledger;
+        match account.get().checked_add(bytes) {
+            Some(held) if held <= *max => {
+                account.set(held);
                 self.bytes += bytes;
                 true
             }
@@ -70,8 +73,8 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let account = &self.ledger.0;
-        account.held.set(account.held.get() - self.bytes);
+        let account = &self.ledger.held;
+        account.set(account.get() - self.bytes);
     }
 }
 
@@ -92,6 +95,18 @@ mod tests {
         drop(first);
         assert_eq!(ledger.held(), 4);
         drop(second);
+        assert_eq!(ledger.held(), 0);
+    }
+
+    #[test]
+    fn bulk_leaves_a_quarter_to_single_calls() {
+        let ledger = Ledger::new(8);
+        let bulk = ledger.for_bulk();
+        let mut claim = bulk.claim(6).unwrap();
+        assert!(!claim.grow(1));
+        let single = ledger.claim(2).unwrap();
+        assert!(ledger.claim(1).is_none() && bulk.claim(1).is_none());
+        drop((claim, single));
         assert_eq!(ledger.held(), 0);
     }
 }

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::{Drain, FaceSettings, Ledger, SignatureSpec};
-use crate::verify::{Error, Reason, Rejection, ShardVerifier, SignatureVerdict, TokenRequest, Verdict};
+use super::{Drain, FaceSettings, KeySpec, Ledger, SignatureSpec};
+use crate::verify::{
+    Error, Reason, Rejection, ShardVerifier, SignatureRequest, SignatureVerdict, TokenRequest, Verdict,
+};
 
 /// The state of the faces on one shard. Cheap to clone, bound to its thread.
 #[derive(Clone)]
@@ -21,6 +23,9 @@ struct Inner {
     drain: Drain,
     bulk_places: Semaphore,
     ledger: Ledger,
+    bulk_ledger: Ledger,
+    /// One key that came with a bulk call is prepared at a time, and every ready task runs before the next.
+    preparing: Semaphore,
 }
 
 impl ShardState {
@@ -30,7 +35,8 @@ impl ShardState {
     pub fn new(single: ShardVerifier, bulk: ShardVerifier, settings: Arc<FaceSettings>, drain: Drain) -> Self {
         let bulk_places = Semaphore::new(settings.bulk_in_flight_max.clamp(1, Semaphore::MAX_PERMITS));
         let ledger = Ledger::new(settings.held_bytes_max);
-        Self(Rc::new(Inner { single, bulk, settings, drain, bulk_places, ledger }))
+        let (bulk_ledger, preparing) = (ledger.for_bulk(), Semaphore::new(1));
+        Self(Rc::new(Inner { single, bulk, settings, drain, bulk_places, ledger, bulk_ledger, preparing }))
     }
 
     /// Bounds and times.
@@ -45,10 +51,16 @@ impl ShardState {
         &self.0.drain
     }
 
-    /// The account of what clients sent.
+    /// The account of what clients sent, for single calls.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.0.ledger
+    }
+
+    /// The same account for batches and streams, which leave a part of it to single calls.
+    #[must_use]
+    pub fn bulk_ledger(&self) -> &Ledger {
+        &self.0.bulk_ledger
     }
 
     /// When a check that arrives now must be done: after what the caller allows, and never later than the setting.
@@ -84,7 +96,7 @@ impl ShardState {
     /// # Errors
     /// If the question cannot be answered.
     pub async fn verify_signature(&self, spec: SignatureSpec) -> Result<SignatureVerdict, Error> {
-        verify_signature(&self.0.single, spec).await
+        ask_signature(&self.0.single, spec.into_request()).await
     }
 
     /// Verifies one token of many, once there is a place among the bulk checks of this shard.
@@ -102,7 +114,21 @@ impl ShardState {
     /// If the question cannot be answered.
     pub async fn verify_signature_in_bulk(&self, spec: SignatureSpec) -> Result<SignatureVerdict, Error> {
         let _place = self.bulk_place().await;
-        verify_signature(&self.0.bulk, spec).await
+        let request = self.prepare_in_bulk(spec).await;
+        ask_signature(&self.0.bulk, request).await
+    }
+
+    /// Preparing a large RSA key costs as much as a check, and runs here rather than in the engine's turns: a window full
+    /// of them would keep the thread from everybody else.
+    async fn prepare_in_bulk(&self, spec: SignatureSpec) -> Result<SignatureRequest, Rejection> {
+        if !matches!(spec.key, KeySpec::Jwk(_)) {
+            return spec.into_request();
+        }
+        let _turn = self.0.preparing.acquire().await;
+        let request = spec.into_request();
+        // Comes back after the event loop has asked for new I/O and run what that made ready.
+        tokio::task::yield_now().await;
+        request
     }
 
     /// A place among the bulk checks, held while one is in flight.
@@ -112,8 +138,11 @@ impl ShardState {
     }
 }
 
-async fn verify_signature(verifier: &ShardVerifier, spec: SignatureSpec) -> Result<SignatureVerdict, Error> {
-    match spec.into_request() {
+async fn ask_signature(
+    verifier: &ShardVerifier,
+    request: Result<SignatureRequest, Rejection>,
+) -> Result<SignatureVerdict, Error> {
+    match request {
         Ok(request) => verifier.verify_signature(request).await,
         Err(rejection) => Ok(verifier.reject_signature(rejection)),
     }

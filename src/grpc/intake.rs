@@ -20,6 +20,7 @@ use tokio::time::Sleep;
 use tonic::Status;
 
 use super::convert;
+use super::items::EntryCount;
 use crate::api::RequestFault;
 use crate::faces::{Claim, FIELD_BYTES, Ledger};
 use crate::verify::Error;
@@ -31,6 +32,8 @@ pub(super) struct Intake {
     pub(super) ledger: SendWrapper<Ledger>,
     /// How long a whole message may take to come.
     pub(super) body_timeout: Duration,
+    /// Entries of a message that is a batch.
+    pub(super) entries_max: Option<usize>,
 }
 
 /// Middleware for unary methods.
@@ -40,7 +43,9 @@ pub(super) async fn bound_body(State(intake): State<Intake>, request: Request, n
     let claim = SendWrapper::new(Rc::new(RefCell::new(claim)));
     let counted = SendWrapper::clone(&claim);
     let late = Box::pin(tokio::time::sleep(intake.body_timeout));
-    let response = next.run(request.map(|inner| Body::new(BoundBody { inner, claim: counted, late }))).await;
+    let entries = intake.entries_max.map(EntryCount::new);
+    let body = |inner| Body::new(BoundBody { inner, claim: counted, entries, late });
+    let response = next.run(request.map(body)).await;
     // The message lives until the handler is done with it, which is now.
     drop(claim);
     response
@@ -49,6 +54,7 @@ pub(super) async fn bound_body(State(intake): State<Intake>, request: Request, n
 struct BoundBody {
     inner: Body,
     claim: SendWrapper<Rc<RefCell<Claim>>>,
+    entries: Option<EntryCount>,
     late: Pin<Box<Sleep>>,
 }
 
@@ -70,6 +76,13 @@ impl HttpBody for BoundBody {
                 return Poll::Ready(Some(Err(status.into())));
             }
         };
+        if let (Some(entries), Some(data)) = (&mut self.entries, frame.data_ref())
+            && !entries.read(data)
+        {
+            let detail = format!("The batch has more than {} items; use VerifyStream for larger ones.", entries.max());
+            let status = convert::fault_status(RequestFault::TooLarge, &detail);
+            return Poll::Ready(Some(Err(status.into())));
+        }
         let bytes = frame.data_ref().map_or(0, Bytes::len);
         if self.claim.borrow_mut().grow(bytes) {
             return Poll::Ready(Some(Ok(frame)));

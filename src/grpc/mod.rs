@@ -4,6 +4,7 @@
 mod convert;
 mod health;
 mod intake;
+mod items;
 mod service;
 mod stream;
 
@@ -24,7 +25,7 @@ use axum::{Router, middleware};
 use send_wrapper::SendWrapper;
 use tonic::service::Routes;
 
-use crate::faces::ShardState;
+use crate::faces::{Ledger, ShardState};
 use proto::verifier_server::{SERVICE_NAME, VerifierServer};
 
 /// The longest message that health and reflection take: the name of a service or a type.
@@ -46,12 +47,19 @@ pub fn router(state: ShardState, serving: &ServingState) -> Result<Router, tonic
             .max_encoding_message_size(usize::MAX);
         Router::new().route_service(&format!("/{SERVICE_NAME}/{name}"), server)
     };
-    let ledger = SendWrapper::new(state.ledger().clone());
-    let intake = intake::Intake { ledger, body_timeout: settings.body_timeout };
-    let unary = method("Verify", settings.body_bytes_max)
-        .merge(method("VerifySignature", settings.signature_body_bytes_max))
-        .merge(method("VerifyBatch", settings.batch_bytes_max))
-        .layer(middleware::from_fn_with_state(intake.clone(), intake::bound_body));
+    let bounded = |methods: Router, ledger: &Ledger, entries_max: Option<usize>| {
+        let (ledger, body_timeout) = (SendWrapper::new(ledger.clone()), settings.body_timeout);
+        let intake = intake::Intake { ledger, body_timeout, entries_max };
+        methods.layer(middleware::from_fn_with_state(intake, intake::bound_body))
+    };
+    let single =
+        method("Verify", settings.body_bytes_max).merge(method("VerifySignature", settings.signature_body_bytes_max));
+    let batch = method("VerifyBatch", settings.batch_bytes_max);
+    let unary = bounded(single, state.ledger(), None).merge(bounded(
+        batch,
+        state.bulk_ledger(),
+        Some(settings.batch_items_max),
+    ));
     let streaming = method("VerifyStream", settings.line_bytes_max);
     let reflection = || {
         tonic_reflection::server::Builder::configure()
@@ -59,10 +67,7 @@ pub fn router(state: ShardState, serving: &ServingState) -> Result<Router, tonic
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
     let health = serving.service(drain).max_decoding_message_size(SMALL_MESSAGE_MAX);
-    let health = Routes::new(health)
-        .into_axum_router()
-        .reset_fallback()
-        .layer(middleware::from_fn_with_state(intake, intake::bound_body));
+    let health = bounded(Routes::new(health).into_axum_router().reset_fallback(), state.ledger(), None);
     let reflection = Routes::new(reflection().build_v1()?.max_decoding_message_size(SMALL_MESSAGE_MAX))
         .add_service(reflection().build_v1alpha()?.max_decoding_message_size(SMALL_MESSAGE_MAX));
     // The fallback for unknown gRPC services must not stand in the way of the HTTP face's own.

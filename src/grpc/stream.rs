@@ -21,7 +21,7 @@ pub(super) fn answers(
     requests: Streaming<proto::VerifyStreamRequest>,
 ) -> Result<impl Stream<Item = Result<proto::VerifyStreamResponse, Status>>, Status> {
     // What may lie in the decoder is on the account from the start.
-    let room = state.ledger().claim(state.settings().line_bytes_max);
+    let room = state.bulk_ledger().claim(state.settings().line_bytes_max);
     let claim = room.ok_or_else(|| convert::error_status(Error::Overloaded))?;
     Ok(Answers {
         requests: Some(requests),
@@ -112,7 +112,7 @@ impl Answers {
     fn begin(&mut self, message: proto::VerifyStreamRequest) {
         let state = self.state.clone();
         let id = message.id;
-        let claim = state.ledger().claim(message.request.as_ref().map_or(0, |request| request.token.len()));
+        let claim = state.bulk_ledger().claim(message.request.as_ref().map_or(0, |request| request.token.len()));
         self.in_flight.spawn_local(async move {
             let answer = match (message.request, &claim) {
                 (Some(request), Some(_)) => {

@@ -44,7 +44,8 @@ async fn batch(state: ShardState, request: Request, reader: Reader) -> Result<Re
         MediaType::Json => {
             let call_ends = ShardState::call_ends(body::caller_timeout(&parts.headers));
             let settings = state.settings();
-            let Collected { bytes, claim } = body::collect(incoming, settings.batch_bytes_max, &state).await?;
+            let Collected { bytes, claim } =
+                body::collect(incoming, settings.batch_bytes_max, state.bulk_ledger(), &state).await?;
             let items = split_array(&bytes, settings.batch_items_max)?;
             let source =
                 ArrayEntries { items: items.into_iter(), state: state.clone(), reader, call_ends, _claim: claim };
@@ -52,7 +53,7 @@ async fn batch(state: ShardState, request: Request, reader: Reader) -> Result<Re
         }
         MediaType::NdJson => {
             // What may lie in the cutter is on the account from the start.
-            let room = state.ledger().claim(state.settings().line_bytes_max);
+            let room = state.bulk_ledger().claim(state.settings().line_bytes_max);
             let claim = room.ok_or_else(|| Problem::error(Error::Overloaded))?;
             let source = LineEntries::new(state.clone(), incoming, reader, claim);
             Ok(respond(state, source, Form::Lines, "application/x-ndjson"))
@@ -179,7 +180,7 @@ impl LineEntries {
 
     fn entry(&self, (number, line): (u64, Line)) -> Entry {
         match line {
-            Line::Text(text) => match self.state.ledger().claim(text.len()) {
+            Line::Text(text) => match self.state.bulk_ledger().claim(text.len()) {
                 Some(claim) => {
                     let entry = read(self.reader, &text, self.state.deadline(None), Some(number));
                     if let Entry::Item(item, _) = entry { Entry::Item(item, Some(claim)) } else { entry }

@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 
 use super::Problem;
 use crate::api::RequestFault;
-use crate::faces::{Claim, ShardState};
+use crate::faces::{Claim, Ledger, ShardState};
 use crate::verify::Error;
 
 /// A whole body, and the claim on what it takes. Keep the claim as long as the bytes.
@@ -20,13 +20,14 @@ pub(super) struct Collected {
     pub(super) claim: Claim,
 }
 
-/// The whole body, if it is at most `max` bytes, comes within the time for bodies, and fits the shard's account.
-pub(super) async fn collect(body: Body, max: usize, state: &ShardState) -> Result<Collected, Problem> {
+/// The whole body, if it is at most `max` bytes, comes within the time for bodies, and fits the account of the
+/// shard, for single calls or for bulk.
+pub(super) async fn collect(body: Body, max: usize, ledger: &Ledger, state: &ShardState) -> Result<Collected, Problem> {
     let announced = body.size_hint().lower();
     if usize::try_from(announced).map_or(true, |announced| announced > max) {
         return Err(too_large(max));
     }
-    match tokio::time::timeout(state.settings().body_timeout, read(body, max, state.ledger().open())).await {
+    match tokio::time::timeout(state.settings().body_timeout, read(body, max, ledger.open())).await {
         Ok(collected) => collected,
         Err(_) => Err(Problem::fault(RequestFault::TimedOut, "The body was not sent in time.")),
     }

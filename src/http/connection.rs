@@ -2,6 +2,7 @@
 //! client speaks. HTTP and gRPC share it.
 
 use std::cell::Cell;
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -10,7 +11,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
-use hyper::rt::Executor;
+use axum::http::{HeaderValue, Request, Version, header};
+use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -18,6 +20,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
+use super::takeup::{Answer, StreamExecutor};
 use crate::faces::Drain;
 
 /// Bounds of one connection.
@@ -27,12 +30,16 @@ pub struct ConnectionSettings {
     /// header fields of a request, which includes the pause before the request on a kept-alive connection. Longer than
     /// the idle timeout of common proxies, so that they close first. Default 75 s.
     pub header_read_timeout: Duration,
-    /// How long answers may wait for a client that does not read them. Default 30 s.
+    /// How long answers may wait for a client that does not read them: the connection's writes as a whole, and over
+    /// HTTP/2 each answer by itself. Default 30 s.
     pub write_timeout: Duration,
     /// Bytes of a request's header fields, at least 8 KiB. Room for a token of the largest size. Default 64 KiB.
     pub header_bytes_max: usize,
     /// Header fields of an HTTP/1.1 request. Default 100.
     pub header_fields_max: usize,
+    /// HTTP/1.1: how long a connection without a request stays open when a drain begins. A client that reuses it may
+    /// have sent its next request already, and would take its loss for a failure. Default 500 ms.
+    pub drain_grace: Duration,
     /// HTTP/2: requests a connection has at once. Default 1024.
     pub streams_max: u32,
     /// HTTP/2: bytes a client may send ahead on one stream. Default 128 KiB.
@@ -50,6 +57,7 @@ impl Default for ConnectionSettings {
         Self {
             header_read_timeout: Duration::from_secs(75),
             write_timeout: Duration::from_secs(30),
+            drain_grace: Duration::from_millis(500),
             header_bytes_max: 64 * 1024,
             header_fields_max: 100,
             streams_max: 1024,
@@ -61,19 +69,9 @@ impl Default for ConnectionSettings {
     }
 }
 
-/// Spawns HTTP/2 streams on the shard's own thread.
-#[derive(Clone, Copy, Debug)]
-struct LocalExecutor;
-
-impl<F: Future<Output = ()> + 'static> Executor<F> for LocalExecutor {
-    fn execute(&self, future: F) {
-        tokio::task::spawn_local(future);
-    }
-}
-
-/// Serves one connection until it ends. When `drain` starts, HTTP/2 gets a GOAWAY and HTTP/1.1 a `Connection: close`
-/// after the answer in progress; the future then ends when what was begun is answered. The caller bounds how long it
-/// waits for that.
+/// Serves one connection until it ends. When `drain` starts, HTTP/2 gets a GOAWAY and HTTP/1.1 a `Connection: close` with
+/// its next answer, or is closed after a short grace without a request; the future then ends when what was begun is
+/// answered. The caller bounds how long it waits for that.
 ///
 /// Must run inside a `LocalSet` on the thread of the shard that `router` belongs to. Faults of a connection are the
 /// client's or the network's, and are logged at debug only.
@@ -81,7 +79,7 @@ pub async fn serve_connection<I>(io: I, router: Router, settings: &ConnectionSet
 where
     I: AsyncRead + AsyncWrite + Unpin + 'static,
 {
-    let mut builder = auto::Builder::new(LocalExecutor);
+    let mut builder = auto::Builder::new(StreamExecutor { patience: settings.write_timeout });
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -98,13 +96,23 @@ where
         .max_header_list_size(u32::try_from(settings.header_bytes_max).unwrap_or(u32::MAX))
         .keep_alive_interval(settings.ping_interval)
         .keep_alive_timeout(settings.ping_timeout);
-    let asked = Rc::new(Cell::new(false));
+    let (asked, draining) = (Rc::new(Cell::new(None)), Rc::new(Cell::new(false)));
     let router = TowerToHyperService::new(router);
     let service = service_fn({
         let asked = Rc::clone(&asked);
-        move |request| {
-            asked.set(true);
-            router.call(request)
+        let draining = Rc::clone(&draining);
+        move |request: Request<Incoming>| {
+            let version = request.version();
+            asked.set(Some(version));
+            let answer = router.call(request);
+            let draining = Rc::clone(&draining);
+            async move {
+                let mut response = answer.await?.map(Answer::new);
+                if draining.get() && version <= Version::HTTP_11 {
+                    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                }
+                Ok::<_, Infallible>(response)
+            }
         }
     });
     let io = TokioIo::new(WriteGuard::new(io, settings.write_timeout));
@@ -112,7 +120,8 @@ where
     let mut drained = std::pin::pin!(drain.started());
     // The library's own timeout begins only when it knows which protocol the client speaks.
     let mut patience = std::pin::pin!(tokio::time::sleep(settings.header_read_timeout));
-    let (mut draining, mut patient) = (false, true);
+    let mut grace = std::pin::pin!(tokio::time::sleep(Duration::ZERO));
+    let (mut graceful, mut patient) = (false, true);
     loop {
         tokio::select! {
             biased;
@@ -122,13 +131,20 @@ where
                 }
                 return;
             }
-            () = drained.as_mut(), if !draining => {
-                draining = true;
+            () = drained.as_mut(), if !draining.get() => {
+                draining.set(true);
+                // HTTP/2 says which requests it still takes; HTTP/1.1 can only wait and see.
+                let wait = if asked.get() == Some(Version::HTTP_2) { Duration::ZERO } else { settings.drain_grace };
+                let now = tokio::time::Instant::now();
+                grace.as_mut().reset(now.checked_add(wait).unwrap_or(now));
+            }
+            () = grace.as_mut(), if draining.get() && !graceful => {
+                graceful = true;
                 connection.as_mut().graceful_shutdown();
             }
             () = patience.as_mut(), if patient => {
                 patient = false;
-                if !asked.get() {
+                if asked.get().is_none() {
                     tracing::debug!("connection closed: no request came in time");
                     return;
                 }

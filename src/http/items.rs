@@ -154,6 +154,13 @@ fn read_id(body: &Bytes, id: Option<&RawValue>, place: Place) -> Result<Option<B
     if text.len() > ID_BYTES_MAX {
         return fail("`id` is longer than 128 bytes.");
     }
+    // It comes back as it stands, so it must be what every parser of the answer can read.
+    if text.starts_with('"') && serde_json::from_str::<Cow<'_, str>>(text).is_err() {
+        return fail("`id` holds half a character.");
+    }
+    if !text.starts_with('"') && serde_json::from_str::<f64>(text).is_err() {
+        return fail("`id` is a number out of range.");
+    }
     Ok(Some(body.slice_ref(text.as_bytes())))
 }
 
@@ -243,6 +250,8 @@ mod tests {
             (r#"{"token":"t","id":{}}"#, false),
             (r#"{"token":"t","id":true}"#, false),
             (long.as_str(), false),
+            (r#"{"token":"t","id":"\ud800"}"#, false),
+            (r#"{"token":"t","id":1e400}"#, false),
         ] {
             let text = Bytes::copy_from_slice(text.as_bytes());
             assert_eq!(read_token(&text, Place::InBatch, None).is_ok(), fits, "{text:?}");

@@ -13,6 +13,7 @@ mod items;
 mod lines;
 mod openapi;
 mod problem;
+mod takeup;
 mod verify;
 
 pub use connection::{ConnectionSettings, serve_connection};

@@ -18,7 +18,8 @@ pub(super) async fn token(state: ShardState, request: Request) -> Response {
     let settings = state.settings();
     let answer = async {
         body::refuse_coding(&parts.headers)?;
-        let Collected { bytes, claim: _claim } = body::collect(incoming, settings.body_bytes_max, &state).await?;
+        let Collected { bytes, claim: _claim } =
+            body::collect(incoming, settings.body_bytes_max, state.ledger(), &state).await?;
         let deadline = state.deadline(body::caller_timeout(&parts.headers));
         let bearer = bearer_token(&parts.headers)?;
         let item = match (bearer, bytes.is_empty()) {
@@ -48,7 +49,7 @@ pub(super) async fn signature(state: ShardState, request: Request) -> Response {
     let answer = async {
         body::refuse_coding(&parts.headers)?;
         let max = settings.signature_body_bytes_max;
-        let Collected { bytes, claim: _claim } = body::collect(incoming, max, &state).await?;
+        let Collected { bytes, claim: _claim } = body::collect(incoming, max, state.ledger(), &state).await?;
         let deadline = state.deadline(body::caller_timeout(&parts.headers));
         let item = read_json(items::read_signature, &parts.headers, &bytes, deadline)?;
         answer(&state, item.question).await

@@ -162,7 +162,7 @@ async fn an_overloaded_engine_answers_503_with_a_hint_at_once() {
 
 #[tokio::test]
 async fn what_clients_sent_is_bounded_over_all_connections() {
-    let faces = FaceSettings { held_bytes_max: 100_000, line_bytes_max: 40_000, ..FaceSettings::default() };
+    let faces = FaceSettings { held_bytes_max: 120_000, line_bytes_max: 40_000, ..FaceSettings::default() };
     let server = Server::start_with(Options { faces, ..Options::default() });
     let token = server.token("alice");
     // Two streams reserve a line each, a third finds no room; neither does a large batch.
@@ -425,6 +425,45 @@ fn a_drain_ends_streams_and_lets_the_server_end() {
 }
 
 #[test]
+fn a_request_on_a_kept_connection_is_answered_when_the_drain_has_begun() {
+    let connection = ConnectionSettings { drain_grace: Duration::from_secs(60), ..ConnectionSettings::default() };
+    let mut server = Server::start_with(Options { connection, ..Options::default() });
+    let request = format!(
+        "POST /v1/verify HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\nauthorization: Bearer {}\r\n\r\n",
+        server.token("alice")
+    );
+    let mut stream = RawStream(TcpStream::connect(server.address).unwrap());
+    stream.0.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.0.write_all(request.as_bytes()).unwrap();
+    stream.read_until("\"claims\":{\"iss\"");
+    server.begin_drain();
+    std::thread::sleep(Duration::from_millis(50));
+    stream.0.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.0.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("connection: close") && answer.contains("accepted"), "{answer}");
+    server.join();
+}
+
+#[test]
+fn a_kept_connection_without_a_request_is_closed_after_the_grace() {
+    let connection = ConnectionSettings { drain_grace: Duration::from_millis(50), ..ConnectionSettings::default() };
+    let mut server = Server::start_with(Options { connection, ..Options::default() });
+    // Accepted before the other one, which is answered: a drain finds both.
+    let mut unused = TcpStream::connect(server.address).unwrap();
+    unused.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut kept = RawStream(TcpStream::connect(server.address).unwrap());
+    kept.0.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    kept.0.write_all(b"GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    kept.read_until("openapi");
+    server.begin_drain();
+    let mut rest = Vec::new();
+    kept.0.read_to_end(&mut rest).unwrap();
+    unused.read_to_end(&mut rest).unwrap();
+    server.join();
+}
+
+#[test]
 fn a_stalled_reader_does_not_stop_other_batches() {
     let faces = FaceSettings { bulk_in_flight_max: 4, window: 4, ..FaceSettings::default() };
     let server = Server::start_with(Options { faces, ..Options::default() });
@@ -438,6 +477,80 @@ fn a_stalled_reader_does_not_stop_other_batches() {
     let mut other = RawStream::open(&server, "/v1/verify:batch", NDJSON);
     other.send(&format!("\"{token}\"\n"));
     assert!(other.read_until("verdict").contains("accepted"));
+}
+
+/// An HTTP/2 connection without a library, to break the rules of politeness with.
+struct RawHttp2(TcpStream);
+
+impl RawHttp2 {
+    const DATA: u8 = 0;
+    const HEADERS: u8 = 1;
+    const RST_STREAM: u8 = 3;
+    const SETTINGS: u8 = 4;
+    const WINDOW_UPDATE: u8 = 8;
+
+    /// Streams of this connection begin without a window for answers.
+    fn open(server: &Server) -> Self {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+        let mut client = Self(stream);
+        let no_window = [0, 4, 0, 0, 0, 0];
+        client.send(Self::SETTINGS, 0, 0, &no_window);
+        client
+    }
+
+    fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+        let head = [&length[1..], &[kind, flags], &stream.to_be_bytes()].concat();
+        self.0.write_all(&[&head, payload].concat()).unwrap();
+    }
+
+    /// Begins an NDJSON batch.
+    fn begin(&mut self, stream: u32) {
+        let mut block = vec![0x83, 0x86]; // :method POST, :scheme http
+        for (name, value) in [(&[0x04][..], "/v1/verify:batch"), (&[0x01], "x"), (&[0x0f, 0x10], NDJSON)] {
+            block.extend_from_slice(name);
+            block.push(u8::try_from(value.len()).unwrap());
+            block.extend_from_slice(value.as_bytes());
+        }
+        let end_headers = 4;
+        self.send(Self::HEADERS, end_headers, stream, &block);
+    }
+
+    /// The payload of the next frame of `kind` on `stream`.
+    fn next(&mut self, kind: u8, stream: u32) -> Vec<u8> {
+        loop {
+            let mut head = [0; 9];
+            self.0.read_exact(&mut head).unwrap();
+            let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+            self.0.read_exact(&mut payload).unwrap();
+            if head[3] == kind && head[5..9] == stream.to_be_bytes() {
+                return payload;
+            }
+            assert!(head[3] != Self::RST_STREAM, "stream {:?} was ended", &head[5..9]);
+        }
+    }
+}
+
+#[test]
+fn an_http2_stream_whose_answer_is_not_taken_is_ended_and_no_other() {
+    let patience = Duration::from_millis(100);
+    let connection = ConnectionSettings { write_timeout: patience, ..ConnectionSettings::default() };
+    let server = Server::start_with(Options { connection, ..Options::default() });
+    let line = format!("\"{}\"\n", server.token("alice"));
+    let mut client = RawHttp2::open(&server);
+    for stream in [1, 3] {
+        client.begin(stream);
+        client.send(RawHttp2::DATA, 0, stream, line.as_bytes());
+    }
+    client.send(RawHttp2::WINDOW_UPDATE, 0, 3, &[0, 1, 0, 0]);
+    assert!(String::from_utf8_lossy(&client.next(RawHttp2::DATA, 3)).contains("accepted"));
+    client.next(RawHttp2::RST_STREAM, 1);
+    // The other one has nothing to take, however long that lasts.
+    std::thread::sleep(3 * patience);
+    client.send(RawHttp2::DATA, 0, 3, line.as_bytes());
+    assert!(String::from_utf8_lossy(&client.next(RawHttp2::DATA, 3)).contains("accepted"));
 }
 
 fn rfc8032_request() -> Value {

@@ -1,7 +1,7 @@
 //! The path of a token on a shard: the answers of the synchronous path, one observation each, and every way not to
 //! answer.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use tokio::task::{LocalSet, spawn_local, yield_now};
 use verilane::engine::{Context, Engine, EngineConfig, Shard};
+use verilane::faces::{Drain, FaceSettings, KeySpec, ShardState, SignatureSpec};
 use verilane::jose::Algorithm;
 use verilane::kernel::KernelTable;
 use verilane::keys::IssuerKeys;
@@ -391,4 +392,35 @@ async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
         })
     })
     .await
+}
+
+#[test]
+fn keys_that_come_with_a_batch_are_prepared_one_between_two_turns_of_everybody_else() {
+    on_a_shard(async {
+        let bench = Bench::plain(verifier_of(policy()));
+        let (_switch, drain) = Drain::channel();
+        let settings = Arc::new(FaceSettings::default());
+        let state = ShardState::new(bench.verifier.clone(), bench.verifier.clone(), settings, drain);
+        let answered = Rc::new(Cell::new(0));
+        for _ in 0..64 {
+            let (state, answered) = (state.clone(), Rc::clone(&answered));
+            spawn_local(async move {
+                // Preparing ends with a refusal, so that nothing but preparing is seen.
+                let key = KeySpec::Jwk(r#"{"kty":"OKP","crv":"Ed25519","x":""}"#.into());
+                let (message, signature) = (Default::default(), Default::default());
+                let spec = SignatureSpec { algorithm: "EdDSA".to_owned(), message, signature, key, deadline: None };
+                let verdict = state.verify_signature_in_bulk(spec).await;
+                assert!(matches!(verdict, Ok(SignatureVerdict::Rejected(_))), "{verdict:?}");
+                answered.set(answered.get() + 1);
+            });
+        }
+        let mut seen = 0;
+        for turn in 0..1000 {
+            yield_now().await;
+            let now = answered.get();
+            assert!(now <= seen + 1, "{} keys within turn {turn}", now - seen);
+            seen = now;
+        }
+        assert_eq!(seen, 64);
+    });
 }
