@@ -190,7 +190,7 @@ fn type_settings(whole: &Node, problems: &mut Vec<Problem>) -> Settings {
             problems.push(Problem {
                 path: path_text(&written),
                 origin: whole.origin_of(&written),
-                message: error.inner().to_string(),
+                message: tree::type_message(&error.inner().to_string()),
             });
         }
         if !rest.remove(&path) {

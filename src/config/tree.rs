@@ -200,8 +200,21 @@ impl Node {
 /// What the YAML reader says, without the place, which the problem carries.
 fn bare_message(error: &serde_saphyr::Error) -> String {
     let text = error.without_snippet().to_string();
-    match text.rfind(" at line ") {
-        Some(end) => text[..end].to_owned(),
+    if text.starts_with("budget breached") {
+        return "this is larger or deeper than any configuration (an alias counts as what it stands for)".to_owned();
+    }
+    // What follows is advice to a programmer.
+    let end =
+        [" at line ", ", set DuplicateKeyPolicy", "; use from_str"].iter().filter_map(|word| text.find(word)).min();
+    text[..end.unwrap_or(text.len())].to_owned()
+}
+
+/// What is wrong with a type, in the words of the file rather than of the program.
+pub(super) fn type_message(text: &str) -> String {
+    let text =
+        text.replace("expected usize", "expected a whole number").replace("expected a sequence", "expected a list");
+    match text.find("expected struct ") {
+        Some(at) => format!("{}expected a section of settings", &text[..at]),
         None => text,
     }
 }

@@ -127,6 +127,28 @@ fn text_that_is_not_yaml_is_refused_with_its_place() {
     assert!(shown("just text").contains("invalid type"));
 }
 
+#[test]
+fn problems_are_told_in_the_words_of_the_file_and_not_of_the_program() {
+    let bomb: String = ('a'..='h').fold("a0: &a0 [x]\n".to_owned(), |text, name| {
+        let before = text.rsplit('&').next().unwrap()[..2].to_owned();
+        format!("{text}{name}1: &{name}1 [{}]\n", vec![format!("*{before}"); 9].join(", "))
+    });
+    for (text, want) in [
+        ("engine: {slots_per_shard: many}", "expected a whole number"),
+        ("issuers: 5", "expected a list"),
+        ("listen: x", "expected a section of settings"),
+        ("listen: {}\nlisten: {}", "duplicate mapping key: listen"),
+        ("listen: {}\n---\nlisten: {}", "multiple YAML documents"),
+        (&bomb, "larger or deeper than any configuration"),
+    ] {
+        let shown = shown(text);
+        assert!(shown.contains(want), "{want:?} is not in\n{shown}");
+        for word in ["usize", "struct", "Policy", "from_str", "budget"] {
+            assert!(!shown.contains(word), "{shown}");
+        }
+    }
+}
+
 /// Each case: a name, the file, and what must be said about it.
 const CONTRADICTIONS: &[(&str, &str, &str)] = &[
     ("same port", "listen: {data: 127.0.0.1:1, admin: 127.0.0.1:1}", "listen.admin: port 1 is already"),
