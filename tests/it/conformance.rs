@@ -173,12 +173,20 @@ struct Corpus {
     groups: Vec<Group>,
 }
 
+/// Past the harness, which keeps what a passing test prints.
+fn say_left_out(line: &str) {
+    use std::io::Write as _;
+    writeln!(std::io::stderr(), "{line}").expect("standard error is open");
+}
+
 #[test]
 fn every_case_gets_the_right_answer_every_way() {
     let folder = std::env::var_os("VERILANE_VECTORS")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/vectors"), PathBuf::from);
     let Some(corpus) = load(&folder) else {
-        println!("skipped: no vectors in {}; set VERILANE_VECTORS to run them", folder.display());
+        let required = std::env::var_os("VERILANE_CONFORMANCE").is_some_and(|value| value == "required");
+        assert!(!required, "no vectors in {}; set VERILANE_VECTORS", folder.display());
+        say_left_out(&format!("conformance: left out, no vectors in {}; set VERILANE_VECTORS", folder.display()));
         return;
     };
     println!("{} cases of {} suites", corpus.cases.len(), corpus.suites.len());
