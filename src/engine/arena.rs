@@ -46,14 +46,12 @@ enum SlotState {
 }
 
 /// What the kernel reads besides the signature. Dropped when the job settles.
-#[derive(Debug)]
 pub(super) struct Load {
     pub(super) key: Arc<PreparedKey>,
     pub(super) message: Bytes,
 }
 
 /// Everything but the signature fits two cache lines; the signature of most schemes adds one.
-#[derive(Debug)]
 #[repr(C, align(64))]
 struct Slot {
     load: Option<Load>,
@@ -67,7 +65,7 @@ struct Slot {
 }
 
 /// What a slot let go of. Dropping or waking may run foreign code, so it happens after the shard's state is released.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Released {
     load: Option<Load>,
     waker: Option<Waker>,
@@ -87,7 +85,6 @@ impl Released {
 }
 
 /// All slots of a shard.
-#[derive(Debug)]
 pub(super) struct Arena {
     slots: Box<[Slot]>,
     /// Last freed is first taken, so that few slots stay warm.

@@ -28,7 +28,7 @@ use bytes::Bytes;
 use crate::kernel::{PreparedKey, Scheme};
 
 /// A job offered to a shard.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Submission<'a> {
     /// The check.
     pub scheme: Scheme,
@@ -40,6 +40,18 @@ pub struct Submission<'a> {
     pub signature: &'a [u8],
     /// Dropped unrun when this has passed before the job takes a lane.
     pub deadline: Option<Instant>,
+}
+
+impl std::fmt::Debug for Submission<'_> {
+    /// Message and signature may be a token's, so they are not shown.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Submission")
+            .field("scheme", &self.scheme)
+            .field("message", &format_args!("{} bytes", self.message.len()))
+            .field("signature", &format_args!("{} bytes", self.signature.len()))
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What became of a job.

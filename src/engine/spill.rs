@@ -26,7 +26,6 @@ pub(super) const BLOCKS_PER_SHARD: usize = 4;
 /// Blocks a helper may have waiting. A helper is chosen when it has none, so this is met only by owners in a race.
 const INBOX_BLOCKS: usize = 2;
 
-#[derive(Debug)]
 struct Lane {
     slot: SlotIndex,
     load: Option<Load>,
@@ -35,7 +34,6 @@ struct Lane {
 }
 
 /// One lane group on its way.
-#[derive(Debug)]
 pub(super) struct Block {
     owner: usize,
     scheme: Scheme,

@@ -14,7 +14,7 @@ use crate::jose::{Audience, Claims, NumericDate, claims};
 use crate::policy::Policy;
 
 /// A verdict, and how it came about.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Explanation {
     /// The answer, the same that [`Verifier::verify`] gives.
     pub verdict: Result<Verdict, Error>,
@@ -26,8 +26,18 @@ pub struct Explanation {
     pub claims: Option<String>,
 }
 
+impl std::fmt::Debug for Explanation {
+    /// An explanation quotes the token, so only what it concludes is shown.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Explanation")
+            .field("verdict", &self.verdict)
+            .field("steps", &self.steps)
+            .finish_non_exhaustive()
+    }
+}
+
 /// One step of an explanation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ExplainStep {
     /// Which: a few lower-case words.
     pub name: &'static str,
@@ -35,6 +45,13 @@ pub struct ExplainStep {
     pub status: StepStatus,
     /// One line for a person. May quote the token and the policy.
     pub detail: String,
+}
+
+impl std::fmt::Debug for ExplainStep {
+    /// Without the detail, which may quote the token.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ExplainStep").field("name", &self.name).field("status", &self.status).finish_non_exhaustive()
+    }
 }
 
 /// How a step ended.

@@ -18,7 +18,7 @@ pub(super) struct Candidate {
 
 /// One question for a kernel: is `signature` over `message` good for any of the candidates? There is at least one, and
 /// nearly always only one, which is why it stands apart.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Check {
     pub(super) scheme: Scheme,
     pub(super) message: Bytes,

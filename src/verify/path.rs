@@ -25,7 +25,7 @@ pub(super) enum Payload {
 }
 
 /// How far a token came: what is known of it even if it is rejected.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Progress<'v> {
     pub(super) issuer: Option<&'v IssuerEntry>,
     pub(super) header: Option<Header>,
@@ -42,7 +42,7 @@ impl Progress<'_> {
 }
 
 /// A token between `begin` and `finish`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Pending<'v> {
     pub(super) check: Check,
     issuer: &'v IssuerEntry,

@@ -43,7 +43,7 @@ impl std::fmt::Debug for TokenRequest {
 }
 
 /// A raw signature to be verified.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct SignatureRequest {
     /// The algorithm, which the key must fit.
     pub algorithm: Algorithm,
@@ -55,6 +55,19 @@ pub struct SignatureRequest {
     pub signature: Bytes,
     /// When the caller stops waiting.
     pub deadline: Option<Instant>,
+}
+
+impl std::fmt::Debug for SignatureRequest {
+    /// Message and signature may be a token's, so they are not shown.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SignatureRequest")
+            .field("algorithm", &self.algorithm)
+            .field("key", &self.key)
+            .field("message", &format_args!("{} bytes", self.message.len()))
+            .field("signature", &format_args!("{} bytes", self.signature.len()))
+            .field("deadline", &self.deadline)
+            .finish()
+    }
 }
 
 /// The key of a raw signature.

@@ -1,9 +1,10 @@
 //! The verifier without threads: issuers and options as one immutable snapshot, and the synchronous path that the
 //! library and the command line use.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
+
+use hashbrown::HashMap;
 
 use super::lanes::{self, Check};
 use super::path::{Payload, Pending, Progress, finish_signature, signature_verdict, verdict};

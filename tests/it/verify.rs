@@ -662,3 +662,37 @@ fn a_request_in_a_log_line_shows_no_token() {
     assert!(shown.contains("24 bytes") && shown.contains("api"), "{shown}");
     assert!(!shown.contains("payload"), "{shown}");
 }
+
+#[test]
+fn answers_and_jobs_in_a_log_line_show_no_content() {
+    const MARK: &str = "whose-token-this-is";
+    let marked = format!("\"{MARK}\"");
+    let token = signed(HEADER, &with("sub", &marked));
+    let explanation = verifier_of(policy()).explain(&mut context(), &request(token), Instant::now());
+    assert!(explanation.claims.as_ref().is_some_and(|claims| claims.contains(MARK)));
+    let Ok(Verdict::Accepted(accepted)) = &explanation.verdict else { panic!("{explanation:?}") };
+    assert_eq!(accepted.subject.as_deref(), Some(MARK));
+    // A token whose steps quote it: another issuer's.
+    let foreign = signed(HEADER, &with("iss", &marked));
+    let quoting = verifier_of(policy()).explain(&mut context(), &request(foreign), Instant::now());
+    assert!(quoting.steps.iter().any(|step| step.detail.contains(MARK)));
+
+    let (message, signature) = (bytes::Bytes::from_static(MARK.as_bytes()), MARK.as_bytes());
+    let prepared = Arc::new(verilane::kernel::PreparedKey::hmac(&[7; 32]).expect("a secret"));
+    let scheme = Algorithm::Hs256.scheme();
+    let job =
+        verilane::engine::Submission { scheme, key: &prepared, message: message.clone(), signature, deadline: None };
+    let raw = SignatureRequest {
+        algorithm: Algorithm::Hs256,
+        key: SignatureKey::Value(Arc::clone(&prepared)),
+        message,
+        signature: bytes::Bytes::from_static(MARK.as_bytes()),
+        deadline: None,
+    };
+    // Bytes show as text with escapes, so the mark would be seen.
+    for shown in [format!("{explanation:?}"), format!("{quoting:?}"), format!("{job:?}"), format!("{raw:?}")] {
+        assert!(!shown.contains(MARK), "{shown}");
+    }
+    assert!(format!("{:?}", job.message).contains(MARK));
+    assert!(format!("{raw:?}").contains("19 bytes") && format!("{job:?}").contains("19 bytes"));
+}
