@@ -45,7 +45,22 @@ pub trait Observe {
 pub struct ShardVerifier {
     inner: Rc<Inner>,
     shard: Shard,
+    #[cfg(feature = "fetch")]
+    room: Option<Rc<Room>>,
 }
+
+/// Slots that the checks of one handle may take together.
+#[cfg(feature = "fetch")]
+struct Room {
+    slots: tokio::sync::Semaphore,
+    max: u32,
+}
+
+/// A part of the room, held while a check is in flight. Nothing for a handle without bound.
+#[cfg(feature = "fetch")]
+type Place<'a> = Option<tokio::sync::SemaphorePermit<'a>>;
+#[cfg(not(feature = "fetch"))]
+type Place<'a> = std::marker::PhantomData<&'a ()>;
 
 struct Inner {
     verifier: Arc<ArcSwap<Verifier>>,
@@ -86,14 +101,31 @@ impl ShardVerifier {
     ) -> Self {
         let parking = Parking { wait: unknown_key_wait, parked: Cell::new(0), parked_max };
         let snapshot = RefCell::new(Rc::new(Snapshot(verifier.load_full())));
-        Self { inner: Rc::new(Inner { verifier, snapshot, observe, parking }), shard }
+        Self {
+            inner: Rc::new(Inner { verifier, snapshot, observe, parking }),
+            shard,
+            #[cfg(feature = "fetch")]
+            room: None,
+        }
     }
 
     /// The same verifier for the checks of bulk requests: single checks pass them in the engine's queue, and they are
     /// the first to be told that the shard is overloaded.
     #[must_use]
     pub fn for_bulk(&self) -> Self {
-        Self { inner: Rc::clone(&self.inner), shard: self.shard.for_bulk() }
+        Self { shard: self.shard.for_bulk(), ..self.clone() }
+    }
+
+    /// The same verifier with a bound of its own: its checks, and those of its clones, take at most `slots_max` of the
+    /// engine's slots together, at least one; the others wait, first come, first served. A token that is tried with
+    /// several keys takes as many slots. Waiting needs feature `fetch`, as for keys.
+    #[cfg(feature = "fetch")]
+    #[must_use]
+    pub fn holding_back(mut self, slots_max: usize) -> Self {
+        // A bound above the largest arena is none.
+        let max = u32::try_from(slots_max.max(1)).unwrap_or(u32::MAX).min(u32::from(u16::MAX) + 1);
+        self.room = Some(Rc::new(Room { slots: tokio::sync::Semaphore::new(max as usize), max }));
+        self
     }
 
     /// How many tokens wait for a refetch now.
@@ -107,11 +139,12 @@ impl ShardVerifier {
     /// # Errors
     /// If the question cannot be answered.
     pub async fn verify(&self, request: TokenRequest) -> Result<Verdict, Error> {
+        let place = self.place(1).await;
         let start = Instant::now();
         let snapshot = self.snapshot();
         let verifier = &*snapshot.0;
         let mut progress = Progress::default();
-        let answer = self.token(verifier, &request, start, &mut progress).await;
+        let answer = self.token(verifier, &request, start, &mut progress, place).await;
         let outcome = match &answer {
             Ok(Verdict::Accepted(_)) => Ok(None),
             Ok(Verdict::Rejected(rejection)) => Ok(Some(rejection.reason)),
@@ -126,12 +159,13 @@ impl ShardVerifier {
     /// # Errors
     /// If the question cannot be answered.
     pub async fn verify_signature(&self, request: SignatureRequest) -> Result<SignatureVerdict, Error> {
+        let place = self.place(1).await;
         let start = Instant::now();
         let snapshot = self.snapshot();
         let verifier = &*snapshot.0;
         let mut progress = Progress::default();
         let answer = match verifier.begin_signature(&request, start, &mut progress) {
-            Ok(check) => self.run(&check, request.deadline).await.map(path::finish_signature),
+            Ok(check) => self.run(&check, request.deadline, place).await.map(path::finish_signature),
             Err(stop) => path::signature_verdict(stop),
         };
         let outcome = match &answer {
@@ -157,12 +191,13 @@ impl ShardVerifier {
         request: &TokenRequest,
         start: Instant,
         progress: &mut Progress<'v>,
+        place: Place<'_>,
     ) -> Result<Verdict, Error> {
         let pending = match self.begin(verifier, request, start, progress).await {
             Ok(pending) => pending,
             Err(stop) => return path::verdict(stop),
         };
-        let verified = self.run(&pending.check, request.deadline).await?;
+        let verified = self.run(&pending.check, request.deadline, place).await?;
         let finished = verifier.finish(pending, verified, request, Payload::Claims);
         finished.map_or_else(path::verdict, |accepted| Ok(Verdict::Accepted(accepted)))
     }
@@ -206,7 +241,13 @@ impl ShardVerifier {
     }
 
     /// The engine's answer: the first candidate whose signature is good, if one is.
-    async fn run(&self, check: &Check, deadline: Option<Instant>) -> Result<Option<usize>, Error> {
+    async fn run<'a>(
+        &'a self,
+        check: &Check,
+        deadline: Option<Instant>,
+        place: Place<'a>,
+    ) -> Result<Option<usize>, Error> {
+        let _place = self.widen(place, check.width()).await;
         let mut verified = None;
         let mut too_late = false;
         let mut settle = |place: usize, outcome: Outcome| match outcome {
@@ -230,6 +271,35 @@ impl ShardVerifier {
         }
         // One good candidate answers the question; without one, a candidate that was not tried leaves it open.
         if verified.is_none() && too_late { Err(Error::DeadlineExceeded) } else { Ok(verified) }
+    }
+
+    /// Waits for room for `slots` jobs, if this handle has a bound.
+    #[cfg(feature = "fetch")]
+    async fn place(&self, slots: usize) -> Place<'_> {
+        let room = self.room.as_ref()?;
+        let slots = u32::try_from(slots).unwrap_or(u32::MAX).min(room.max);
+        // The semaphore is never closed; were it, the engine's own bound would still hold.
+        room.slots.acquire_many(slots).await.ok()
+    }
+
+    /// A place for `slots` jobs in exchange for that of one. Given back first: nobody waits for room while holding some.
+    #[cfg(feature = "fetch")]
+    async fn widen<'a>(&'a self, place: Place<'a>, slots: usize) -> Place<'a> {
+        if slots == 1 || place.is_none() {
+            return place;
+        }
+        drop(place);
+        self.place(slots).await
+    }
+
+    #[cfg(not(feature = "fetch"))]
+    async fn place(&self, _: usize) -> Place<'_> {
+        Place::default()
+    }
+
+    #[cfg(not(feature = "fetch"))]
+    async fn widen<'a>(&'a self, place: Place<'a>, _: usize) -> Place<'a> {
+        place
     }
 
     /// Why the engine took no job.

@@ -424,3 +424,29 @@ fn keys_that_come_with_a_batch_are_prepared_one_between_two_turns_of_everybody_e
         assert_eq!(seen, 64);
     });
 }
+
+#[test]
+fn bulk_tokens_with_many_candidate_keys_are_held_back_and_not_shed() {
+    on_a_shard(async {
+        // Sixteen keys fit every token; twenty-four slots are for bulk.
+        let document = jwk_set(&(1..=16).map(|number| Signer::ed25519(number).jwk(None)).collect::<Vec<_>>());
+        for room in [24, 8] {
+            let issuer = entry("main", policy(), IssuerKeys::fixed(key_set(&document)));
+            let verifier = Verifier::new(vec![issuer], VerifierOptions::default()).unwrap();
+            let bench = Bench::new(verifier, 32, Duration::ZERO, 0);
+            let bulk = bench.verifier.for_bulk().holding_back(room);
+            bench.run();
+            let waiting: Vec<_> = (0..100)
+                .map(|number| {
+                    let token = Signer::ed25519(number % 16 + 1).token(r#"{"alg":"EdDSA"}"#, &claims());
+                    let (verifier, request) = (bulk.clone(), request(token));
+                    spawn_local(async move { verifier.verify(request).await })
+                })
+                .collect();
+            for (number, answer) in waiting.into_iter().enumerate() {
+                let answer = answer.await.unwrap();
+                assert!(matches!(answer, Ok(Verdict::Accepted(_))), "{number} with room {room}: {answer:?}");
+            }
+        }
+    });
+}
