@@ -48,7 +48,7 @@ pub(super) fn plan(settings: &Settings, cores: usize, kernels: &KernelTable) -> 
         line(
             "requests",
             shards_wide.saturating_mul(http.held_per_shard.0),
-            format!("{shards} shards of {}", http.held_per_shard),
+            format!("{shards} shards of {}, answers included", http.held_per_shard),
         ),
         line(
             "key sets",

@@ -33,8 +33,8 @@ use crate::verify::{IssuerEntry, ShardVerifier, Verifier, VerifierOptions};
 
 /// How long the token in the printed curl line is valid.
 const DEV_TOKEN_TTL: Span = Span::secs(24 * 3600);
-/// What development starts from: the log would bury the curl line.
-const DEV_SETTINGS: &str = "telemetry: {log_level: warn}";
+/// What development starts from: the log would bury the curl line, and no load balancer has to be told of the end.
+const DEV_SETTINGS: &str = "{telemetry: {log_level: warn}, shutdown: {announce: 0}}";
 /// How often readiness is looked at until it is reached.
 const READINESS_POLL: Duration = Duration::from_millis(50);
 
@@ -321,6 +321,7 @@ fn face_settings(settings: &Settings) -> FaceSettings {
 fn connection_settings(settings: &Settings) -> ConnectionSettings {
     ConnectionSettings {
         header_read_timeout: settings.http.header_timeout.0,
+        idle_timeout: settings.http.idle_timeout.0,
         write_timeout: settings.http.write_timeout.0,
         header_bytes_max: settings.http.headers.bytes(),
         streams_max: settings.http.streams_per_connection,

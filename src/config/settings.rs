@@ -56,7 +56,7 @@ impl Default for ListenSettings {
 pub struct EngineSettings {
     /// How many shards: each is one thread with its own event loop and connections.
     pub shards: ShardCount,
-    /// Signature checks one shard can hold at once, 16 to 65536. A check without a slot is refused as overloaded.
+    /// Signature checks one shard can hold at once, 32 to 65536. A check without a slot is refused as overloaded.
     pub slots_per_shard: usize,
     /// How long a shard may run kernels before it looks at its connections again, 10us to 10ms.
     pub turn_budget: Span,
@@ -153,8 +153,9 @@ pub struct HttpSettings {
     pub line: Size,
     /// Requests of one batch or stream in work at once.
     pub window: usize,
-    /// Requests of all batches and streams of one shard in work at once: at most three quarters of
-    /// `engine.slots_per_shard`, so that single checks find a slot.
+    /// Slots that all batches and streams of one shard may take at once, the others wait: at most three quarters of
+    /// `engine.slots_per_shard`, so that single checks find one. A token without `kid` takes one for each key it is
+    /// tried with.
     pub bulk_in_flight_max: usize,
     /// Header fields, bodies and lines that one shard holds at once, over all connections. Beyond it requests are
     /// refused as overloaded.
@@ -163,6 +164,8 @@ pub struct HttpSettings {
     pub request_timeout: Span,
     /// How long a client may be silent before a request, or take to send its header fields.
     pub header_timeout: Span,
+    /// How long a connection may be open with no request or stream in work.
+    pub idle_timeout: Span,
     /// How long a client may pause in a body, or take to send one that is read as a whole.
     pub body_timeout: Span,
     /// How long answers may wait for a client that does not read them.
@@ -187,6 +190,7 @@ impl Default for HttpSettings {
             held_per_shard: Size::mib(256),
             request_timeout: Span::secs(5),
             header_timeout: Span::secs(75),
+            idle_timeout: Span::secs(300),
             body_timeout: Span::secs(30),
             write_timeout: Span::secs(30),
             stream_idle_timeout: Span::secs(3600),
@@ -322,7 +326,8 @@ impl LogLevel {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShutdownSettings {
-    /// How long readiness says no before listeners close, so that load balancers look elsewhere.
+    /// How long readiness says no before listeners close, so that load balancers look elsewhere. Longer than the
+    /// interval of their probes; 0 where nobody balances.
     pub announce: Span,
     /// How long accepted requests may take to finish.
     pub drain_timeout: Span,
@@ -330,6 +335,6 @@ pub struct ShutdownSettings {
 
 impl Default for ShutdownSettings {
     fn default() -> Self {
-        Self { announce: Span::secs(0), drain_timeout: Span::secs(30) }
+        Self { announce: Span::secs(5), drain_timeout: Span::secs(30) }
     }
 }

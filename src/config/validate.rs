@@ -10,11 +10,15 @@ use super::problem::{Origin, Problem};
 use super::settings::Settings;
 use super::tree::{Step, path_text};
 use super::units::{Size, Span};
+use crate::faces::batch_bytes;
 
 /// Longest leeway that is not called a loosening.
 const LEEWAY_USUAL: Span = Span::secs(300);
 /// Longest age of unrefreshed keys that is not called a loosening.
 const STALE_USUAL: Span = Span::secs(7 * 24 * 3600);
+
+/// The least leaves bulk three quarters of it, enough for a token that is tried with as many keys as there can be.
+const SLOTS_PER_SHARD: RangeInclusive<usize> = 32..=65_536;
 
 type Found = Vec<(Vec<Step>, String)>;
 
@@ -52,7 +56,7 @@ fn listeners(settings: &Settings, found: &mut Found) {
 
 fn engine(settings: &Settings, found: &mut Found) {
     let engine = &settings.engine;
-    within(found, path("engine", "slots_per_shard"), &engine.slots_per_shard, &(16..=65_536));
+    within(found, path("engine", "slots_per_shard"), &engine.slots_per_shard, &SLOTS_PER_SHARD);
     let budget = Span(std::time::Duration::from_micros(10))..=Span::millis(10);
     within(found, path("engine", "turn_budget"), &engine.turn_budget, &budget);
 }
@@ -100,12 +104,16 @@ fn http(settings: &Settings, found: &mut Found) {
     within(found, at("batch_body"), &http.batch_body, &(Size::kib(64)..=Size::mib(1024)));
     // Batches and streams leave a quarter to single calls.
     let for_bulk = Size(http.held_per_shard.0 - http.held_per_shard.0 / 4);
-    let (bulk, single) = (http.batch_body.max(http.line), http.signature_body.max(http.body));
+    let batch = batch_bytes(http.batch_body.bytes(), http.batch_items_max).max(batch_bytes(http.line.bytes(), 1));
+    let bulk = Size(u64::try_from(batch).unwrap_or(u64::MAX));
+    let single = http.signature_body.max(http.body);
     if http.held_per_shard < single {
         found.push((at("held_per_shard"), format!("{} cannot hold one body of {single}", http.held_per_shard)));
     } else if for_bulk < bulk {
-        let message =
-            format!("three quarters of {} are for batches and cannot hold one of {bulk}", http.held_per_shard);
+        let message = format!(
+            "three quarters of {} are for batches and cannot hold the largest with its answers, {bulk}",
+            http.held_per_shard
+        );
         found.push((at("held_per_shard"), message));
     }
     let timeouts = [
@@ -117,6 +125,7 @@ fn http(settings: &Settings, found: &mut Found) {
     for (name, span) in timeouts {
         within(found, at(name), &span, &(Span::millis(10)..=Span::secs(3600)));
     }
+    within(found, at("idle_timeout"), &http.idle_timeout, &(Span::secs(1)..=Span::secs(24 * 3600)));
     within(found, at("stream_idle_timeout"), &http.stream_idle_timeout, &(Span::secs(1)..=Span::secs(7 * 24 * 3600)));
 }
 
@@ -333,6 +342,11 @@ pub fn warnings(settings: &Settings) -> Vec<Problem> {
     if settings.issuers.is_empty() {
         let message = "no issuers: no token can be accepted, only raw signatures with a key by value";
         found.push((vec![Step::Name("issuers".into())], message.to_owned()));
+    }
+    if !settings.listen.data.ip().is_loopback() {
+        let message = "tokens travel in the clear: this listener has no TLS and can be reached from other machines; put \
+                       a proxy with TLS on this machine, or a network that is yours, in front of it";
+        found.push((path("listen", "data"), message.to_owned()));
     }
     if !settings.listen.admin.ip().is_loopback() {
         let message = "the admin listener can be reached from other machines; keep clients away from it";

@@ -8,6 +8,19 @@ use std::rc::Rc;
 /// sent as one byte counts in full: compression is no way around the bound.
 pub const FIELD_BYTES: usize = 32;
 
+/// What a message of many requests takes, as a multiple of its bytes: itself; the decoded texts or segments, which the
+/// answers keep; the answers as they are written, in a buffer that doubles.
+const BATCH_FACTOR: usize = 3;
+
+/// What one request and its answer take besides their texts, from decoding to the answer that is written.
+const ITEM_BYTES: usize = 1024;
+
+/// What `items` requests that came in `bytes` bytes are counted as, with their answers.
+#[must_use]
+pub const fn batch_bytes(bytes: usize, items: usize) -> usize {
+    bytes.saturating_mul(BATCH_FACTOR).saturating_add(items.saturating_mul(ITEM_BYTES))
+}
+
 /// The account of one shard. Cheap to clone, bound to its thread.
 #[derive(Clone, Debug)]
 pub struct Ledger {

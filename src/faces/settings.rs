@@ -17,11 +17,11 @@ pub struct FaceSettings {
     pub line_bytes_max: usize,
     /// Requests of one batch or stream in flight at once, at least 1. Default 256.
     pub window: usize,
-    /// Requests of all batches and streams of one shard in flight at once, at least 1; the others wait. Keep it well
-    /// below the engine's slots, so that single checks always find one. Default 1024.
+    /// Slots that all batches and streams of one shard take at once, at least 1; the others wait. Keep it well below
+    /// the engine's slots, so that single checks always find one. Default 1024.
     pub bulk_in_flight_max: usize,
-    /// Bytes of requests that one shard holds at once, over all connections: header fields, bodies being read, and
-    /// batches and lines being checked. Beyond it requests are refused as overloaded. Default 256 MiB.
+    /// Bytes of requests that one shard holds at once, over all connections: header fields, bodies being read, batches
+    /// and lines with their answers, and answers that are not sent yet. Beyond it requests are refused as overloaded. Default 256 MiB.
     pub held_bytes_max: usize,
     /// How long a check may take when the caller says nothing; also the most a caller can ask for. Default 5 s.
     pub request_timeout: Duration,

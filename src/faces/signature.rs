@@ -9,7 +9,7 @@ use crate::jose::Algorithm;
 use crate::verify::{Reason, Rejection, SignatureKey, SignatureRequest};
 
 /// A raw signature to be verified, as it came in.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct SignatureSpec {
     /// JOSE name of the algorithm, not looked up yet.
     pub algorithm: String,
@@ -37,6 +37,19 @@ pub enum KeySpec {
     Jwk(Bytes),
 }
 
+impl std::fmt::Debug for SignatureSpec {
+    /// A signed message may be a token's, so its bytes are not shown.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SignatureSpec")
+            .field("algorithm", &self.algorithm)
+            .field("message", &format_args!("{} bytes", self.message.len()))
+            .field("signature", &format_args!("{} bytes", self.signature.len()))
+            .field("key", &self.key)
+            .field("deadline", &self.deadline)
+            .finish()
+    }
+}
+
 impl std::fmt::Debug for KeySpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -61,5 +74,23 @@ impl SignatureSpec {
         };
         let Self { message, signature, deadline, .. } = self;
         Ok(SignatureRequest { algorithm, key, message, signature, deadline })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_signed_and_with_what_is_not_shown() {
+        let spec = SignatureSpec {
+            algorithm: "HS256".to_owned(),
+            message: Bytes::from_static(b"s3cret"),
+            signature: Bytes::from_static(b"s3cret"),
+            key: KeySpec::Jwk(Bytes::from_static(b"s3cret")),
+            deadline: None,
+        };
+        let shown = format!("{spec:?}");
+        assert!(shown.contains("6 bytes") && !shown.contains("s3cret"), "{shown}");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 
 use super::{Drain, FaceSettings, KeySpec, Ledger, SignatureSpec};
 use crate::verify::{
@@ -21,7 +21,6 @@ struct Inner {
     bulk: ShardVerifier,
     settings: Arc<FaceSettings>,
     drain: Drain,
-    bulk_places: Semaphore,
     ledger: Ledger,
     bulk_ledger: Ledger,
     /// One key that came with a bulk call is prepared at a time, and every ready task runs before the next.
@@ -33,10 +32,10 @@ impl ShardState {
     /// shard's handle for bulk work, so that single calls pass.
     #[must_use]
     pub fn new(single: ShardVerifier, bulk: ShardVerifier, settings: Arc<FaceSettings>, drain: Drain) -> Self {
-        let bulk_places = Semaphore::new(settings.bulk_in_flight_max.clamp(1, Semaphore::MAX_PERMITS));
+        let bulk = bulk.holding_back(settings.bulk_in_flight_max);
         let ledger = Ledger::new(settings.held_bytes_max);
         let (bulk_ledger, preparing) = (ledger.for_bulk(), Semaphore::new(1));
-        Self(Rc::new(Inner { single, bulk, settings, drain, bulk_places, ledger, bulk_ledger, preparing }))
+        Self(Rc::new(Inner { single, bulk, settings, drain, ledger, bulk_ledger, preparing }))
     }
 
     /// Bounds and times.
@@ -99,21 +98,19 @@ impl ShardState {
         ask_signature(&self.0.single, spec.into_request()).await
     }
 
-    /// Verifies one token of many, once there is a place among the bulk checks of this shard.
+    /// Verifies one token of many, once there is room among the bulk checks of this shard.
     ///
     /// # Errors
     /// If the question cannot be answered.
     pub async fn verify_in_bulk(&self, request: TokenRequest) -> Result<Verdict, Error> {
-        let _place = self.bulk_place().await;
         self.0.bulk.verify(request).await
     }
 
-    /// Verifies one raw signature of many, once there is a place among the bulk checks of this shard.
+    /// Verifies one raw signature of many, once there is room among the bulk checks of this shard.
     ///
     /// # Errors
     /// If the question cannot be answered.
     pub async fn verify_signature_in_bulk(&self, spec: SignatureSpec) -> Result<SignatureVerdict, Error> {
-        let _place = self.bulk_place().await;
         let request = self.prepare_in_bulk(spec).await;
         ask_signature(&self.0.bulk, request).await
     }
@@ -129,12 +126,6 @@ impl ShardState {
         // Comes back after the event loop has asked for new I/O and run what that made ready.
         tokio::task::yield_now().await;
         request
-    }
-
-    /// A place among the bulk checks, held while one is in flight.
-    async fn bulk_place(&self) -> Option<SemaphorePermit<'_>> {
-        // The semaphore is never closed; were it, the engine's own bound would still hold.
-        self.0.bulk_places.acquire().await.ok()
     }
 }
 

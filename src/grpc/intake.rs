@@ -1,5 +1,5 @@
 //! What a unary call may send, and how long it may take: header fields, and bytes as they arrive, are on the shard's
-//! account until the call is answered, and a message that does not come in time ends the call. HTTP requests have the
+//! account until the answer is sent, and a message that does not come in time ends the call. HTTP requests have the
 //! same bounds.
 
 use std::cell::RefCell;
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
+use axum::http::HeaderName;
 use axum::middleware::Next;
 use axum::response::Response;
 use bytes::Bytes;
@@ -22,7 +23,7 @@ use tonic::Status;
 use super::convert;
 use super::items::EntryCount;
 use crate::api::RequestFault;
-use crate::faces::{Claim, FIELD_BYTES, Ledger};
+use crate::faces::{Claim, FIELD_BYTES, Held, Ledger, batch_bytes};
 use crate::verify::Error;
 
 /// The bounds on what unary calls of one shard send.
@@ -46,9 +47,19 @@ pub(super) async fn bound_body(State(intake): State<Intake>, request: Request, n
     let entries = intake.entries_max.map(EntryCount::new);
     let body = |inner| Body::new(BoundBody { inner, claim: counted, entries, late });
     let response = next.run(request.map(body)).await;
-    // The message lives until the handler is done with it, which is now.
-    drop(claim);
-    response
+    if response.headers().get(&GRPC_STATUS).is_some_and(|code| code == OUT_OF_RANGE) {
+        // The library's own word for a message above the bound. Ours has one code for everything that is too large.
+        return too_large("The message is longer than this method takes.").into_http();
+    }
+    response.map(|body| Body::new(Held::new(body, claim)))
+}
+
+static GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const OUT_OF_RANGE: &str = "11";
+
+/// The answer to a message above a bound.
+pub(super) fn too_large(detail: &str) -> Status {
+    convert::fault_status(RequestFault::TooLarge, detail)
 }
 
 struct BoundBody {
@@ -56,6 +67,24 @@ struct BoundBody {
     claim: SendWrapper<Rc<RefCell<Claim>>>,
     entries: Option<EntryCount>,
     late: Pin<Box<Sleep>>,
+}
+
+impl BoundBody {
+    /// Whether these bytes may come in.
+    fn admit(&mut self, bytes: &[u8]) -> Result<(), Status> {
+        let mut begun = 0;
+        if let Some(entries) = &mut self.entries {
+            let before = entries.left();
+            if !entries.read(bytes) {
+                let max = entries.max();
+                let detail = format!("The batch has more than {max} items; use VerifyStream for larger ones.");
+                return Err(too_large(&detail));
+            }
+            begun = before - entries.left();
+        }
+        let fits = self.claim.borrow_mut().grow(batch_bytes(bytes.len(), begun));
+        if fits { Ok(()) } else { Err(convert::error_status(Error::Overloaded)) }
+    }
 }
 
 impl HttpBody for BoundBody {
@@ -76,19 +105,8 @@ impl HttpBody for BoundBody {
                 return Poll::Ready(Some(Err(status.into())));
             }
         };
-        if let (Some(entries), Some(data)) = (&mut self.entries, frame.data_ref())
-            && !entries.read(data)
-        {
-            let detail = format!("The batch has more than {} items; use VerifyStream for larger ones.", entries.max());
-            let status = convert::fault_status(RequestFault::TooLarge, &detail);
-            return Poll::Ready(Some(Err(status.into())));
-        }
-        let bytes = frame.data_ref().map_or(0, Bytes::len);
-        if self.claim.borrow_mut().grow(bytes) {
-            return Poll::Ready(Some(Ok(frame)));
-        }
-        let status: Status = convert::error_status(Error::Overloaded);
-        Poll::Ready(Some(Err(status.into())))
+        let admitted = frame.data_ref().map_or(Ok(()), |bytes| self.admit(bytes));
+        Poll::Ready(Some(admitted.map(|()| frame).map_err(Into::into)))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -60,6 +60,11 @@ impl EntryCount {
         self.max
     }
 
+    /// Entries that may still come.
+    pub(super) fn left(&self) -> usize {
+        self.left
+    }
+
     /// Reads on. `false` once there are more entries than allowed.
     pub(super) fn read(&mut self, mut bytes: &[u8]) -> bool {
         while let Some((&byte, rest)) = bytes.split_first() {

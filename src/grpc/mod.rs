@@ -2,6 +2,7 @@
 //! `verilane.v1.Verifier`, health and reflection. Knows no cryptography; status codes come from [`crate::api`].
 
 mod convert;
+mod debug;
 mod health;
 mod intake;
 mod items;

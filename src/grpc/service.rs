@@ -9,7 +9,6 @@ use tokio::task::JoinHandle;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{convert, proto, stream};
-use crate::api::RequestFault;
 use crate::faces::ShardState;
 use crate::verify::{Error, Verdict};
 
@@ -48,7 +47,8 @@ impl proto::verifier_server::Verifier for Service {
         &self,
         request: Request<Streaming<proto::VerifyStreamRequest>>,
     ) -> Result<Response<Self::VerifyStreamStream>, Status> {
-        let answers = stream::answers(ShardState::clone(&self.0), request.into_inner())?;
+        let call_ends = ShardState::call_ends(convert::caller_timeout(request.metadata()));
+        let answers = stream::answers(ShardState::clone(&self.0), request.into_inner(), call_ends)?;
         Ok(Response::new(Box::pin(SendWrapper::new(answers))))
     }
 
@@ -67,18 +67,14 @@ impl proto::verifier_server::Verifier for Service {
     }
 }
 
-/// Checks of a batch run side by side, up to the window; answers are put in order.
+/// Checks of a batch run side by side, up to the window; answers are put in order. How many there may be was seen to
+/// before the message was decoded.
 async fn batch(
     state: ShardState,
     request: Request<proto::VerifyBatchRequest>,
 ) -> Result<Response<proto::VerifyBatchResponse>, Status> {
     let call_ends = ShardState::call_ends(convert::caller_timeout(request.metadata()));
     let requests = request.into_inner().requests;
-    let max = state.settings().batch_items_max;
-    if requests.len() > max {
-        let detail = format!("The batch has more than {max} items; use VerifyStream for larger ones.");
-        return Err(convert::fault_status(RequestFault::TooLarge, &detail));
-    }
     let window = state.settings().window.max(1);
     let mut answers = Vec::with_capacity(requests.len());
     let mut in_flight = VecDeque::with_capacity(window.min(requests.len()));

@@ -3,22 +3,24 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use futures_util::Stream;
 use futures_util::future::LocalBoxFuture;
 use tokio::task::JoinSet;
 use tokio::time::Sleep;
-use tonic::{Status, Streaming};
+use tonic::{Code, Status, Streaming};
 
-use super::{convert, proto};
+use super::{convert, intake, proto};
 use crate::api::RequestFault;
-use crate::faces::{Claim, ShardState};
+use crate::faces::{Claim, ShardState, batch_bytes};
 use crate::verify::Error;
 
-/// The answers to a stream of requests.
+/// The answers to a stream of requests. `call_ends` is the deadline of the whole stream, if the caller set one.
 pub(super) fn answers(
     state: ShardState,
     requests: Streaming<proto::VerifyStreamRequest>,
+    call_ends: Option<Instant>,
 ) -> Result<impl Stream<Item = Result<proto::VerifyStreamResponse, Status>>, Status> {
     // What may lie in the decoder is on the account from the start.
     let room = state.bulk_ledger().claim(state.settings().line_bytes_max);
@@ -28,6 +30,8 @@ pub(super) fn answers(
         in_flight: JoinSet::new(),
         last: None,
         drained: Box::pin(state.drain().clone().started()),
+        call_ends,
+        late: call_ends.map(|end| Box::pin(tokio::time::sleep_until(end.into()))),
         idle: Box::pin(tokio::time::sleep(state.settings().stream_idle_timeout)),
         state,
         _claim: claim,
@@ -42,13 +46,16 @@ struct Answers {
     /// The status that ends the stream once everything in flight is answered, if it is not OK.
     last: Option<Status>,
     drained: LocalBoxFuture<'static, ()>,
+    call_ends: Option<Instant>,
+    /// Until `call_ends`.
+    late: Option<Pin<Box<Sleep>>>,
     idle: Pin<Box<Sleep>>,
     state: ShardState,
     /// For the beginning of a message.
     _claim: Claim,
 }
 
-/// An answered request. The claim on the token is kept until the answer goes out: it holds as much again.
+/// An answered request. The claim is for the answer too, and is kept until that goes out.
 struct Answered {
     id: u64,
     answer: proto::VerifyAnswer,
@@ -60,6 +67,12 @@ impl Stream for Answers {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
+        if this.late.as_mut().is_some_and(|late| late.as_mut().poll(cx).is_ready()) {
+            // Once: after an error nobody polls, and were it done, there is nothing left to say.
+            (this.late, this.requests) = (None, None);
+            this.in_flight = JoinSet::new();
+            return Poll::Ready(Some(Err(convert::error_status(Error::DeadlineExceeded))));
+        }
         this.fill(cx);
         match this.in_flight.poll_join_next(cx) {
             Poll::Ready(Some(joined)) => {
@@ -101,7 +114,9 @@ impl Answers {
                 }
                 Poll::Ready(Some(Err(status))) => {
                     self.requests = None;
-                    self.last = Some(status);
+                    // The library's own word for a message above the bound.
+                    let too_large = status.code() == Code::OutOfRange;
+                    self.last = Some(if too_large { intake::too_large("A message is too long.") } else { status });
                 }
                 Poll::Ready(None) => self.requests = None,
                 Poll::Pending => return,
@@ -112,11 +127,12 @@ impl Answers {
     fn begin(&mut self, message: proto::VerifyStreamRequest) {
         let state = self.state.clone();
         let id = message.id;
-        let claim = state.bulk_ledger().claim(message.request.as_ref().map_or(0, |request| request.token.len()));
+        let bytes = message.request.as_ref().map_or(0, |request| request.token.len());
+        let claim = state.bulk_ledger().claim(batch_bytes(bytes, 1));
+        let deadline = state.item_deadline(self.call_ends);
         self.in_flight.spawn_local(async move {
             let answer = match (message.request, &claim) {
                 (Some(request), Some(_)) => {
-                    let deadline = state.deadline(None);
                     convert::answer(state.verify_in_bulk(convert::token(request, deadline)).await)
                 }
                 (Some(_), None) => convert::answer(Err(Error::Overloaded)),

@@ -71,7 +71,7 @@ where
     S: Entries + Unpin,
 {
     let in_flight = VecDeque::with_capacity(state.settings().window.clamp(1, 1024));
-    Answers { source: Some(source), in_flight, state, form, begun: false, ended: false }
+    Answers { source, exhausted: false, in_flight, state, form, begun: false, ended: false }
 }
 
 async fn answer(state: ShardState, item: Item) -> Answered {
@@ -83,8 +83,9 @@ async fn answer(state: ShardState, item: Item) -> Answered {
 }
 
 struct Answers<S> {
-    /// `None` once it has ended.
-    source: Option<S>,
+    /// Kept to the end, with what it has claimed: the last answers hold parts of it.
+    source: S,
+    exhausted: bool,
     /// Oldest first. Checks run as tasks of their own: a client that does not read its answers must not hold places
     /// that others wait for.
     in_flight: VecDeque<InFlight>,
@@ -95,7 +96,7 @@ struct Answers<S> {
 }
 
 enum InFlight {
-    /// The claim is kept until the answer is written: it holds as much again.
+    /// The claim is for the answer too, and is kept until that is written.
     Check(JoinHandle<Answered>, #[allow(dead_code, reason = "kept for its drop")] Option<Claim>),
     Fault(EntryFault),
 }
@@ -114,7 +115,7 @@ impl<S: Entries + Unpin> Stream for Answers<S> {
                 this.ended = true;
                 return Poll::Ready(Some(Err(error)));
             }
-            if this.source.is_none() && this.in_flight.is_empty() {
+            if this.exhausted && this.in_flight.is_empty() {
                 this.ended = true;
                 this.close(&mut out);
                 return Poll::Ready((!out.is_empty()).then(|| Ok(out.into())));
@@ -134,16 +135,15 @@ impl<S: Entries + Unpin> Stream for Answers<S> {
 impl<S: Entries> Answers<S> {
     /// Asks until the window is full or the source has nothing now.
     fn fill(&mut self, cx: &mut Context<'_>) -> Result<(), axum::Error> {
-        while self.in_flight.len() < self.state.settings().window.max(1) {
-            let Some(source) = &mut self.source else { return Ok(()) };
-            match source.poll_entry(cx) {
+        while !self.exhausted && self.in_flight.len() < self.state.settings().window.max(1) {
+            match self.source.poll_entry(cx) {
                 Poll::Ready(Some(Ok(Entry::Item(item, claim)))) => {
                     let check = tokio::task::spawn_local(answer(self.state.clone(), item));
                     self.in_flight.push_back(InFlight::Check(check, claim));
                 }
                 Poll::Ready(Some(Ok(Entry::Fault(fault)))) => self.in_flight.push_back(InFlight::Fault(fault)),
                 Poll::Ready(Some(Err(error))) => return Err(error),
-                Poll::Ready(None) => self.source = None,
+                Poll::Ready(None) => self.exhausted = true,
                 Poll::Pending => return Ok(()),
             }
         }

@@ -24,7 +24,7 @@ use super::items::{self, Place, Reader};
 use super::lines::{Line, LineCutter};
 use super::problem::Problem;
 use crate::api::{ErrorRow, RequestFault, error_row, fault_row};
-use crate::faces::{Claim, ShardState};
+use crate::faces::{Claim, ShardState, batch_bytes};
 use crate::verify::Error;
 
 /// `POST /v1/verify:batch`.
@@ -44,9 +44,12 @@ async fn batch(state: ShardState, request: Request, reader: Reader) -> Result<Re
         MediaType::Json => {
             let call_ends = ShardState::call_ends(body::caller_timeout(&parts.headers));
             let settings = state.settings();
-            let Collected { bytes, claim } =
+            let Collected { bytes, mut claim } =
                 body::collect(incoming, settings.batch_bytes_max, state.bulk_ledger(), &state).await?;
             let items = split_array(&bytes, settings.batch_items_max)?;
+            if !claim.grow(batch_bytes(bytes.len(), items.len()).saturating_sub(bytes.len())) {
+                return Err(Problem::error(Error::Overloaded));
+            }
             let source =
                 ArrayEntries { items: items.into_iter(), state: state.clone(), reader, call_ends, _claim: claim };
             Ok(respond(state, source, Form::Array, "application/json"))
@@ -134,7 +137,7 @@ struct ArrayEntries {
     state: ShardState,
     reader: Reader,
     call_ends: Option<Instant>,
-    /// For the body that all items are slices of.
+    /// For the body that all items are slices of, and for the answers.
     _claim: Claim,
 }
 
@@ -180,7 +183,7 @@ impl LineEntries {
 
     fn entry(&self, (number, line): (u64, Line)) -> Entry {
         match line {
-            Line::Text(text) => match self.state.bulk_ledger().claim(text.len()) {
+            Line::Text(text) => match self.state.bulk_ledger().claim(batch_bytes(text.len(), 1)) {
                 Some(claim) => {
                     let entry = read(self.reader, &text, self.state.deadline(None), Some(number));
                     if let Entry::Item(item, _) = entry { Entry::Item(item, Some(claim)) } else { entry }

@@ -14,7 +14,6 @@ use crate::faces::{Claim, Ledger, ShardState};
 use crate::verify::Error;
 
 /// A whole body, and the claim on what it takes. Keep the claim as long as the bytes.
-#[derive(Debug)]
 pub(super) struct Collected {
     pub(super) bytes: Bytes,
     pub(super) claim: Claim,

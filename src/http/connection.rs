@@ -18,10 +18,14 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
+use super::activity::Activity;
 use super::takeup::{Answer, StreamExecutor};
 use crate::faces::Drain;
+
+/// How long a client may take to close a connection that it was told is over. A shorter idle timeout shortens it.
+const GOODBYE_MAX: Duration = Duration::from_secs(10);
 
 /// Bounds of one connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +34,10 @@ pub struct ConnectionSettings {
     /// header fields of a request, which includes the pause before the request on a kept-alive connection. Longer than
     /// the idle timeout of common proxies, so that they close first. Default 75 s.
     pub header_read_timeout: Duration,
+    /// How long a connection may be open with no request in work: none being read, checked or answered, and no stream
+    /// open. It is told goodbye then, and closed. Gateways keep connections for long on purpose, so this is generous;
+    /// it is there so that clients who asked once do not hold their places for ever. Default 5 min.
+    pub idle_timeout: Duration,
     /// How long answers may wait for a client that does not read them: the connection's writes as a whole, and over
     /// HTTP/2 each answer by itself. Default 30 s.
     pub write_timeout: Duration,
@@ -56,6 +64,7 @@ impl Default for ConnectionSettings {
     fn default() -> Self {
         Self {
             header_read_timeout: Duration::from_secs(75),
+            idle_timeout: Duration::from_secs(300),
             write_timeout: Duration::from_secs(30),
             drain_grace: Duration::from_millis(500),
             header_bytes_max: 64 * 1024,
@@ -71,7 +80,7 @@ impl Default for ConnectionSettings {
 
 /// Serves one connection until it ends. When `drain` starts, HTTP/2 gets a GOAWAY and HTTP/1.1 a `Connection: close` with
 /// its next answer, or is closed after a short grace without a request; the future then ends when what was begun is
-/// answered. The caller bounds how long it waits for that.
+/// answered. The caller bounds how long it waits for that. So does a connection that has been idle for too long, without the grace.
 ///
 /// Must run inside a `LocalSet` on the thread of the shard that `router` belongs to. Faults of a connection are the
 /// client's or the network's, and are logged at debug only.
@@ -97,17 +106,19 @@ where
         .keep_alive_interval(settings.ping_interval)
         .keep_alive_timeout(settings.ping_timeout);
     let (asked, draining) = (Rc::new(Cell::new(None)), Rc::new(Cell::new(false)));
+    let activity = Activity::new();
     let router = TowerToHyperService::new(router);
     let service = service_fn({
         let asked = Rc::clone(&asked);
-        let draining = Rc::clone(&draining);
+        let (draining, activity) = (Rc::clone(&draining), Rc::clone(&activity));
         move |request: Request<Incoming>| {
             let version = request.version();
             asked.set(Some(version));
+            let in_work = activity.begin();
             let answer = router.call(request);
             let draining = Rc::clone(&draining);
             async move {
-                let mut response = answer.await?.map(Answer::new);
+                let mut response = answer.await?.map(|body| Answer::new(body, in_work));
                 if draining.get() && version <= Version::HTTP_11 {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
@@ -121,7 +132,8 @@ where
     // The library's own timeout begins only when it knows which protocol the client speaks.
     let mut patience = std::pin::pin!(tokio::time::sleep(settings.header_read_timeout));
     let mut grace = std::pin::pin!(tokio::time::sleep(Duration::ZERO));
-    let (mut graceful, mut patient) = (false, true);
+    let mut idle = std::pin::pin!(tokio::time::sleep(settings.idle_timeout));
+    let (mut graceful, mut patient, mut leaving) = (false, true, false);
     loop {
         tokio::select! {
             biased;
@@ -148,6 +160,20 @@ where
                     tracing::debug!("connection closed: no request came in time");
                     return;
                 }
+            }
+            () = idle.as_mut() => {
+                let goodbye = settings.idle_timeout.min(GOODBYE_MAX);
+                let mut next = activity.idle_at(if leaving { goodbye } else { settings.idle_timeout });
+                if next <= Instant::now() {
+                    if leaving {
+                        tracing::debug!("connection closed: idle, and the goodbye was not answered");
+                        return;
+                    }
+                    leaving = true;
+                    connection.as_mut().graceful_shutdown();
+                    next = Instant::now() + goodbye;
+                }
+                idle.as_mut().reset(next);
             }
         }
     }

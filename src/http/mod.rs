@@ -5,6 +5,7 @@
 //! Everything of a shard stays on the shard's thread. axum and tonic want `Send` futures, so state, futures and streams
 //! are wrapped in [`SendWrapper`], which panics rather than let another thread touch them.
 
+mod activity;
 mod answers;
 mod batch;
 mod body;
@@ -20,6 +21,7 @@ pub use connection::{ConnectionSettings, serve_connection};
 pub use problem::Problem;
 
 use axum::Router;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{self, Next};
@@ -28,7 +30,7 @@ use axum::routing::{MethodRouter, get, post};
 use send_wrapper::SendWrapper;
 
 use crate::api::RequestFault;
-use crate::faces::{FIELD_BYTES, ShardState};
+use crate::faces::{FIELD_BYTES, Held, ShardState};
 use crate::verify::Error;
 
 /// State as axum takes it.
@@ -78,7 +80,8 @@ async fn method_not_allowed(allow: &'static str) -> Response {
 }
 
 /// Puts the header fields of a request on the shard's account until it is answered: one connection may have a thousand
-/// requests begun, each with fields of the largest size.
+/// requests begun, each with fields of the largest size. The answer is on the account until it is sent; those of
+/// batches, whose length is not known beforehand, see to that themselves.
 async fn bound_head(State(state): State<LocalState>, request: Request, next: Next) -> Response {
     let fields: usize =
         request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + FIELD_BYTES).sum();
@@ -88,7 +91,14 @@ async fn bound_head(State(state): State<LocalState>, request: Request, next: Nex
     };
     let response = next.run(request).await;
     drop(claim);
-    response
+    match response.body().size_hint().exact().map_or(Ok(0), usize::try_from) {
+        Ok(0) => response,
+        Ok(length) => match state.ledger().claim(length) {
+            Some(claim) => response.map(|body| Body::new(Held::new(body, claim))),
+            None => Problem::error(Error::Overloaded).into_response(),
+        },
+        Err(_) => Problem::error(Error::Overloaded).into_response(),
+    }
 }
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

@@ -14,6 +14,8 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::rt::Executor;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::activity::InWork;
+
 tokio::task_local! {
     /// Of the stream whose task this is.
     static TAKE_UP: Rc<TakeUp>;
@@ -69,16 +71,18 @@ impl TakeUp {
 pub(super) struct Answer {
     body: Body,
     take_up: Option<Rc<TakeUp>>,
+    /// The connection is at work until the body is gone.
+    _in_work: InWork,
 }
 
 impl Answer {
     /// Call it in the task of the stream.
-    pub(super) fn new(body: Body) -> Self {
+    pub(super) fn new(body: Body, in_work: InWork) -> Self {
         let take_up = TAKE_UP.try_with(Rc::clone).ok();
         if let Some(take_up) = &take_up {
             take_up.0.set(Some(Instant::now()));
         }
-        Self { body, take_up }
+        Self { body, take_up, _in_work: in_work }
     }
 }
 

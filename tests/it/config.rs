@@ -41,6 +41,8 @@ fn nothing_at_all_is_a_configuration_with_safe_defaults() {
         assert_eq!(settings.engine.shards, ShardCount::Auto);
         assert_eq!(settings.limits.limits(), verilane::jose::Limits::DEFAULT);
     }
+    let stop = config::Settings::default().shutdown;
+    assert_eq!(stop.announce, Span::secs(5), "load balancers are told before the listeners close");
     let settings = config::parse(&issuer("    keys: {jwks_url: https://a.example/keys}\n"), none(), &[]).unwrap();
     let policy = settings.issuers[0].policy();
     assert!(policy.require_expiry);
@@ -152,7 +154,14 @@ fn problems_are_told_in_the_words_of_the_file_and_not_of_the_program() {
 /// Each case: a name, the file, and what must be said about it.
 const CONTRADICTIONS: &[(&str, &str, &str)] = &[
     ("same port", "listen: {data: 127.0.0.1:1, admin: 127.0.0.1:1}", "listen.admin: port 1 is already"),
-    ("no slots", "engine: {slots_per_shard: 1}", "engine.slots_per_shard: 1 is outside 16 to 65536"),
+    ("no slots", "engine: {slots_per_shard: 1}", "engine.slots_per_shard: 1 is outside 32 to 65536"),
+    // Bulk would have 12, and a token without `kid` may need 16.
+    ("too few slots", "engine: {slots_per_shard: 16}", "engine.slots_per_shard: 16 is outside 32 to 65536"),
+    (
+        "no room for a batch",
+        "http: {held_per_shard: 64 MiB}",
+        "three quarters of 64.0 MiB are for batches and cannot hold the largest with its answers, 112.0 MiB",
+    ),
     ("no candidates", "limits: {candidates_max: 0}", "limits.candidates_max: 0 is outside 1 to 16"),
     ("too many candidates", "limits: {candidates_max: 17}", "limits.candidates_max: 17 is outside 1 to 16"),
     ("body below token", "limits: {token: 64 KiB}", "http.body: 40.0 KiB cannot hold a token of 64.0 KiB"),
@@ -275,7 +284,7 @@ fn problems_in_variables_name_the_variable() {
         ("VERILANE__ENGINE__SHARDS", "lots", "\"auto\" or a number"),
         ("VERILANE__ISSUERS__3__NAME", "x", "the next index is 0, not 3"),
         ("VERILANE__LISTEN____DATA", "x", "an empty step"),
-        ("VERILANE__ENGINE__SLOTS_PER_SHARD", "7", "outside 16 to 65536"),
+        ("VERILANE__ENGINE__SLOTS_PER_SHARD", "7", "outside 32 to 65536"),
     ];
     for (name, value, expected) in cases {
         let error = config::parse("", environment(&[(name, value)]), &[]).unwrap_err().to_string();
@@ -306,7 +315,14 @@ fn every_loosening_is_warned_about() {
         assert_eq!(warnings.len(), 1, "{name}: {warnings:?}");
         assert!(warnings[0].to_string().contains(expected), "{name}: {warnings:?}");
     }
+    let everywhere = config::parse("listen: {data: 0.0.0.0:8080, admin: 0.0.0.0:9090}", none(), &[]).unwrap();
+    let warnings = config::warnings(&everywhere);
+    for (path, expected) in [("listen.data", "tokens travel in the clear"), ("listen.admin", "from other machines")] {
+        let found = warnings.iter().find(|warning| warning.path == path).unwrap_or_else(|| panic!("{path}"));
+        assert!(found.message.contains(expected), "{found}");
+    }
     let warnings = config::warnings(&config::Settings::default());
+    assert!(!warnings.iter().any(|warning| warning.path.starts_with("listen")), "{warnings:?}");
     assert!(warnings.iter().any(|warning| warning.message.contains("no issuers")), "{warnings:?}");
 }
 

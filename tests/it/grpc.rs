@@ -234,15 +234,23 @@ async fn a_stream_larger_than_the_engine_is_held_back_and_not_shed() {
 
 #[tokio::test]
 async fn each_method_has_its_bound_on_messages_and_the_sum_is_bounded() {
-    let faces = FaceSettings { held_bytes_max: 100_000, ..FaceSettings::default() };
+    let faces = FaceSettings { held_bytes_max: 400_000, ..FaceSettings::default() };
     let server = Server::start_with(Options { faces, ..Options::default() });
     let mut client = client(&server).await;
     let token = server.token("alice");
-    let status = client.verify(ask("x".repeat(50_000))).await.unwrap_err();
-    assert_eq!(status.code(), Code::OutOfRange);
+    let large = ask("x".repeat(50_000));
+    let mut statuses = vec![client.verify(large.clone()).await.unwrap_err()];
+    let requests = stream::iter([VerifyStreamRequest { id: 1, request: Some(large) }]);
+    let mut answers = client.verify_stream(requests).await.unwrap().into_inner();
+    statuses.push(answers.next().await.unwrap().unwrap_err());
+    for status in statuses {
+        assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+        assert_eq!(status.metadata().get("verilane-code").unwrap(), "request_too_large");
+    }
     let requests = vec![ask(&token); 1000];
     let status = client.verify_batch(VerifyBatchRequest { requests }).await.unwrap_err();
     assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+    assert_eq!(status.metadata().get("verilane-code").unwrap(), "overloaded");
     let requests = vec![ask(&token); 100];
     let answers = client.verify_batch(VerifyBatchRequest { requests }).await.unwrap().into_inner().answers;
     assert!(answers.iter().all(is_accepted));
@@ -329,4 +337,31 @@ async fn reflection_lists_the_services_in_both_versions() {
             assert!(services.iter().any(|name| name == service), "{service} in {services:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn requests_of_two_bytes_count_for_what_they_and_their_answers_take() {
+    let faces = FaceSettings { held_bytes_max: 400_000, ..FaceSettings::default() };
+    let server = Server::start_with(Options { faces, ..Options::default() });
+    let mut client = client(&server).await;
+    // Two bytes each on the wire, a value of some hundred bytes each when decoded and answered.
+    let empty = |count| VerifyBatchRequest { requests: vec![VerifyRequest::default(); count] };
+    let status = client.verify_batch(empty(1000)).await.unwrap_err();
+    assert_eq!(status.metadata().get("verilane-code").unwrap(), "overloaded", "{status}");
+    let answers = client.verify_batch(empty(100)).await.unwrap().into_inner().answers;
+    assert!(answers.iter().all(|answer| rejected(answer).code == "token_missing"));
+}
+
+#[tokio::test]
+async fn the_deadline_of_a_stream_ends_it() {
+    let server = Server::start();
+    let mut client = client(&server).await;
+    let requests = stream::iter([VerifyStreamRequest { id: 1, request: Some(ask(server.token("alice"))) }]);
+    let mut call = Request::new(requests.chain(stream::pending()));
+    call.set_timeout(Duration::from_millis(500));
+    let mut answers = client.verify_stream(call).await.unwrap().into_inner();
+    assert!(is_accepted(&answers.next().await.unwrap().unwrap().answer.unwrap()));
+    let status = answers.next().await.unwrap().unwrap_err();
+    assert_eq!(status.code(), Code::DeadlineExceeded);
+    assert_eq!(status.metadata().get("verilane-code").unwrap(), "deadline_exceeded", "the service ended it");
 }

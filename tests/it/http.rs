@@ -173,7 +173,7 @@ async fn what_clients_sent_is_bounded_over_all_connections() {
         stream.read_until("accepted");
     }
     assert!(open().read_until("overloaded").starts_with("HTTP/1.1 503 "));
-    let batch = json!(vec![token.as_str(); 200]);
+    let batch = json!(vec![token.as_str(); 40]);
     problem(post_json(&server, "/v1/verify:batch", &batch).send().await.unwrap(), 503, "overloaded").await;
     let single = post_json(&server, "/v1/verify", &json!({ "token": token })).send().await.unwrap();
     assert_eq!(json_of(single).await["verdict"], "accepted");
@@ -183,7 +183,7 @@ async fn what_clients_sent_is_bounded_over_all_connections() {
     }
     // What they held is free again.
     let response = post_json(&server, "/v1/verify:batch", &batch).send().await.unwrap();
-    assert_eq!(json_of(response).await.as_array().unwrap().len(), 200);
+    assert_eq!(json_of(response).await.as_array().unwrap().len(), 40);
 }
 
 #[tokio::test]
@@ -666,4 +666,99 @@ async fn http2_with_prior_knowledge_is_spoken_on_the_same_port() {
         assert_eq!(response.version(), reqwest::Version::HTTP_2);
         assert_eq!(json_of(response).await["verdict"], "accepted");
     }
+}
+
+/// One HTTP/2 frame: type, flags, stream, payload (RFC 9113 section 4.1).
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = u32::try_from(payload.len()).unwrap().to_be_bytes()[1..].to_vec();
+    bytes.extend_from_slice(&[kind, flags]);
+    bytes.extend_from_slice(&stream.to_be_bytes());
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+/// Reads frames until the server closes the connection; the types of those that came. Answers pings if `polite`.
+fn frames_to_the_end(stream: &mut TcpStream, polite: bool) -> Vec<u8> {
+    let mut kinds = Vec::new();
+    let mut head = [0; 9];
+    while stream.read_exact(&mut head).is_ok() {
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+        let mut payload = vec![0; length];
+        stream.read_exact(&mut payload).unwrap();
+        kinds.push(head[3]);
+        if polite && head[3] == 6 && head[4] == 0 {
+            stream.write_all(&frame(6, 1, 0, &payload)).unwrap();
+        }
+    }
+    kinds
+}
+
+#[test]
+fn an_http2_client_that_asked_once_does_not_keep_its_connection_for_ever() {
+    let connection = ConnectionSettings { idle_timeout: Duration::from_millis(100), ..ConnectionSettings::default() };
+    let server = Server::start_with(Options { connection, ..Options::default() });
+    for polite in [true, false] {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+        stream.write_all(&frame(4, 0, 0, &[])).unwrap();
+        // GET /openapi.json, ended; the first two fields are in the static table of RFC 7541.
+        let mut fields = vec![0x82, 0x86, 0x04, 13];
+        fields.extend_from_slice(b"/openapi.json");
+        fields.extend_from_slice(&[0x01, 1, b'x']);
+        stream.write_all(&frame(1, 0x4 | 0x1, 1, &fields)).unwrap();
+        let started = std::time::Instant::now();
+        let kinds = frames_to_the_end(&mut stream, polite);
+        assert!(started.elapsed() < Duration::from_secs(20), "the server closed it, not our patience");
+        let at = |kind| kinds.iter().position(|each| *each == kind);
+        assert!(at(1).is_some() && at(7) > at(1), "an answer, then a goodbye: {kinds:?}");
+    }
+}
+
+#[test]
+fn a_kept_alive_http1_connection_is_closed_when_it_is_idle() {
+    let connection = ConnectionSettings { idle_timeout: Duration::from_millis(100), ..ConnectionSettings::default() };
+    let server = Server::start_with(Options { connection, ..Options::default() });
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(b"GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("the server closes the connection");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+}
+
+#[test]
+fn a_connection_with_an_open_stream_is_not_idle() {
+    let connection = ConnectionSettings { idle_timeout: Duration::from_millis(20), ..ConnectionSettings::default() };
+    let server = Server::start_with(Options { connection, ..Options::default() });
+    let mut stream = RawStream::open(&server, "/v1/verify:batch", NDJSON);
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(100));
+        stream.send(&format!("\"{}\"\n", server.token("alice")));
+        assert!(stream.read_until("verdict").contains("accepted"));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_read_stays_on_the_account() {
+    // Room for the header fields and one answer of the document, not for two.
+    let length = {
+        let server = Server::start();
+        client().get(server.url("/openapi.json")).send().await.unwrap().bytes().await.unwrap().len()
+    };
+    let faces = FaceSettings { held_bytes_max: length * 3 / 2, ..FaceSettings::default() };
+    let server = Server::start_with(Options { faces, ..Options::default() });
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+    // A window of nothing: answers stay where they are.
+    stream.write_all(&frame(4, 0, 0, &[0, 4, 0, 0, 0, 0])).unwrap();
+    let mut fields = vec![0x82, 0x86, 0x04, 13];
+    fields.extend_from_slice(b"/openapi.json");
+    fields.extend_from_slice(&[0x01, 1, b'x']);
+    stream.write_all(&frame(1, 0x4 | 0x1, 1, &fields)).unwrap();
+    let ask = async || client().get(server.url("/openapi.json")).send().await.unwrap().status().as_u16();
+    while ask().await == 200 {}
+    drop(stream);
+    while ask().await != 200 {}
 }

@@ -98,7 +98,7 @@ fn a_removed_key_stops_when_its_file_changes() {
     let config = keys.path("verilane.yaml");
     let (data, admin) = (free_address(), free_address());
     let text = format!(
-        "listen: {{data: '{data}', admin: '{admin}'}}\nengine: {{shards: 2}}\nissuers:\n  - {{name: a, issuer: '{ISSUER}', audiences: [api], keys: {{jwks_file: jwks.json}}}}\n"
+        "listen: {{data: '{data}', admin: '{admin}'}}\nshutdown: {{announce: 0}}\nengine: {{shards: 2}}\nissuers:\n  - {{name: a, issuer: '{ISSUER}', audiences: [api], keys: {{jwks_file: jwks.json}}}}\n"
     );
     std::fs::write(&config, text).unwrap();
     let mut server = Server::spawn(verilane(&["serve", "--config", &config]));
@@ -176,7 +176,7 @@ fn keys_found_through_discovery_serve_on_while_the_issuer_is_down() {
     let config = directory.path().join("verilane.yaml");
     let (data, admin) = (free_address(), free_address());
     let text = format!(
-        "listen: {{data: '{data}', admin: '{admin}'}}\nissuers:\n  - name: dev\n    issuer: http://{address}\n    \
+        "listen: {{data: '{data}', admin: '{admin}'}}\nshutdown: {{announce: 0}}\nissuers:\n  - name: dev\n    issuer: http://{address}\n    \
          audiences: [verilane-dev]\n    keys: {{discovery: true, plain_http: loopback}}\n"
     );
     std::fs::write(&config, text).unwrap();
@@ -241,6 +241,25 @@ fn a_log_that_cannot_be_written_stops_nothing() {
     let token = post(&issuer, "/dev/mint", "")["token"].as_str().unwrap().to_owned();
     assert_eq!(post(&data, "/v1/verify", &format!("{{\"token\":\"{token}\"}}"))["verdict"], "accepted");
     assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn while_the_stop_is_announced_requests_are_still_answered() {
+    let free = "127.0.0.1:0";
+    let mut command = verilane(&["serve", "--dev", "--listen", free, "--admin", free, "--dev-issuer", free]);
+    command.env("VERILANE__SHUTDOWN__ANNOUNCE", "1h");
+    let mut server = Server::spawn(command);
+    server.wait_for_line("Ctrl-C");
+    let (data, admin) = (server.address("data    "), server.address("admin   "));
+    server.ask_to_stop();
+    eventually(
+        "readiness says no",
+        || get(&admin, "/readyz"),
+        |answer| answer.as_ref().is_some_and(|(status, _)| *status == 503),
+    );
+    assert_eq!(get(&data, "/openapi.json").map(|(status, _)| status), Some(200));
+    // A second signal ends the waiting.
+    assert_eq!(server.terminate(), Some(2), "{}", server.log());
 }
 
 /// An address on loopback that nobody listens on.

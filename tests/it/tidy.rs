@@ -138,7 +138,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("admin", &["admin", "faces", "api", "verify", "engine", "keys", "policy", "jose", "kernel", "telemetry"]),
     ("telemetry", &["telemetry", "runtime", "api", "verify", "engine", "keys", "policy", "jose", "kernel"]),
     ("runtime", &["runtime", "engine", "kernel"]),
-    ("config", &["config", "runtime", "verify", "engine", "keys", "policy", "jose", "kernel"]),
+    ("config", &["config", "faces", "runtime", "verify", "engine", "keys", "policy", "jose", "kernel"]),
 ];
 
 #[test]
