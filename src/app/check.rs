@@ -50,7 +50,9 @@ impl Report {
             report.line(format!("  {} ({})", issuer.name, issuer.issuer));
             let Some(source) = sources::local_source(issuer) else {
                 match sources::remote_source(settings, issuer) {
-                    Ok(Some(remote)) => report.line(format!("    keys      fetched from {}", remote.describe())),
+                    Ok(Some(remote)) => {
+                        report.line(format!("    keys      not looked at: to be fetched from {}", remote.describe()))
+                    }
                     Ok(None) => {}
                     Err(failure) => report.fail(failure.to_string()),
                 }

@@ -51,13 +51,13 @@ pub(super) struct ServeArguments {
     #[arg(long, conflicts_with = "config")]
     pub(super) dev: bool,
     /// Address of the data listener: HTTP and gRPC. Port 0 takes a free one.
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     pub(super) listen: Option<SocketAddr>,
     /// Address of the admin listener: health, metrics.
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     pub(super) admin: Option<SocketAddr>,
     /// Address of the development issuer. Port 0 takes a free one.
-    #[arg(long, value_name = "ADDR", requires = "dev", default_value = "127.0.0.1:8081")]
+    #[arg(long, value_name = "ADDR", requires = "dev", default_value = "127.0.0.1:8081", value_parser = parse_address)]
     pub(super) dev_issuer: SocketAddr,
 }
 
@@ -245,6 +245,10 @@ fn parse_time(text: &str) -> Result<i64, String> {
         .map_err(|_| "give seconds since 1970, or a time such as 2026-01-31T12:00:00Z".to_owned())?;
     let since = time.duration_since(std::time::UNIX_EPOCH).map_err(|_| "before 1970".to_owned())?;
     i64::try_from(since.as_secs()).map_err(|_| "too far in the future".to_owned())
+}
+
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "this is not an IP address and a port, such as 127.0.0.1:8080".to_owned())
 }
 
 fn parse_bits(text: &str) -> Result<usize, String> {

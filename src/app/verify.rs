@@ -222,9 +222,11 @@ impl<W: Write> Session<'_, W> {
         let label = asked.id.clone().unwrap_or_else(|| asked.number.to_string());
         match answer {
             Ok(Verdict::Accepted(accepted)) => {
-                let key = accepted.key_id.as_deref().unwrap_or("without kid");
-                let subject = accepted.subject.as_deref().unwrap_or("-");
-                writeln!(self.out, "{label}: accepted {} key {key:?} subject {subject:?}", accepted.algorithm)
+                // Quoted values are the token's; words without quotes are ours.
+                let quoted = |value: Option<&str>| value.map_or("none".to_owned(), |value| format!("{value:?}"));
+                let key = quoted(accepted.key_id.as_deref());
+                let subject = quoted(accepted.subject.as_deref());
+                writeln!(self.out, "{label}: accepted {} kid {key} subject {subject}", accepted.algorithm)
             }
             Ok(Verdict::Rejected(rejection)) => {
                 writeln!(self.out, "{label}: rejected {}: {}", api::reason_code(rejection.reason), rejection.detail)

@@ -211,8 +211,12 @@ fn bare_message(error: &serde_saphyr::Error) -> String {
 
 /// What is wrong with a type, in the words of the file rather than of the program.
 pub(super) fn type_message(text: &str) -> String {
-    let text =
-        text.replace("expected usize", "expected a whole number").replace("expected a sequence", "expected a list");
+    const ADDRESS: &str = "an IP address and a port, such as 127.0.0.1:8080";
+    let text = text
+        .replace("expected usize", "expected a whole number")
+        .replace("expected a sequence", "expected a list")
+        .replace("expected socket address", &format!("expected {ADDRESS}"))
+        .replace("invalid socket address syntax", &format!("this is not {ADDRESS}"));
     match text.find("expected struct ") {
         Some(at) => format!("{}expected a section of settings", &text[..at]),
         None => text,

@@ -94,7 +94,11 @@ pub(super) fn read_token(text: &Bytes, place: Place, deadline: Option<Instant>) 
         let request = crate::faces::token_request(share(text, token.0), None, None, deadline);
         return Ok(Item { id: None, question: Question::Token(request) });
     }
-    let parsed: TokenText<'_> = parse_object(text)?;
+    let shape = match place {
+        Place::Single => "A JSON object is expected here.",
+        Place::InBatch => "A JSON object, or a token as a JSON string in quotes, is expected here.",
+    };
+    let parsed: TokenText<'_> = parse_object(text, shape)?;
     let id = read_id(text, parsed.id, place)?;
     let token = share(text, parsed.token);
     let request = crate::faces::token_request(token, parsed.issuer, parsed.audience, deadline);
@@ -103,7 +107,7 @@ pub(super) fn read_token(text: &Bytes, place: Place, deadline: Option<Instant>) 
 
 /// Reads `{"algorithm": .., "message" or "message_text": .., "signature": .., "key" or "key_id": .., "issuer"?: ..}`.
 pub(super) fn read_signature(text: &Bytes, place: Place, deadline: Option<Instant>) -> Result<Item, ItemFault> {
-    let parsed: SignatureText<'_> = parse_object(text)?;
+    let parsed: SignatureText<'_> = parse_object(text, "A JSON object is expected here.")?;
     let id = read_id(text, parsed.id, place)?;
     let fail = |detail: &str| ItemFault { id: id.clone(), detail: detail.to_owned() };
     let decode = |what: &str, value: &str| {
@@ -146,7 +150,7 @@ fn read_id(body: &Bytes, id: Option<&RawValue>, place: Place) -> Result<Option<B
     let Some(text) = id.map(RawValue::get) else { return Ok(None) };
     let fail = |detail: &str| Err(ItemFault { id: None, detail: detail.to_owned() });
     if place == Place::Single {
-        return fail("`id` belongs into a batch.");
+        return fail("`id` belongs in a batch.");
     }
     if !matches!(text.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9')) {
         return fail("`id` must be a string or a number.");
@@ -164,10 +168,11 @@ fn read_id(body: &Bytes, id: Option<&RawValue>, place: Place) -> Result<Option<B
     Ok(Some(body.slice_ref(text.as_bytes())))
 }
 
-/// Parses an object. Only an object: by itself the parser would also take an array as the members in their order.
-fn parse_object<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, ItemFault> {
+/// Parses an object, or answers with `otherwise`. Only an object: by itself the parser would also take an array as the
+/// members in their order.
+fn parse_object<'a, T: Deserialize<'a>>(text: &'a [u8], otherwise: &str) -> Result<T, ItemFault> {
     if text.trim_ascii_start().first() != Some(&b'{') {
-        return Err(ItemFault { id: None, detail: "A JSON object is expected here.".to_owned() });
+        return Err(ItemFault { id: None, detail: otherwise.to_owned() });
     }
     serde_json::from_slice(text).map_err(|error| fault(&error))
 }
@@ -231,7 +236,7 @@ mod tests {
             (r#"{"issuer":"s3cret"}"#, "missing field `token`"),
             (r#"{"token":"s3cret"} x"#, "Not JSON at line 1"),
             (r#"{"token":"s3cret""#, "ends early"),
-            (r#"{"token":"s3cret","id":1}"#, "`id` belongs into a batch"),
+            (r#"{"token":"s3cret","id":1}"#, "`id` belongs in a batch"),
             (r#""s3cret""#, "A JSON object is expected"),
             (r#"["s3cret",null,null,null]"#, "A JSON object is expected"),
         ] {
@@ -239,6 +244,12 @@ mod tests {
             assert!(detail.contains(want), "{text}: {detail}");
             assert!(!detail.contains("s3cret"), "{text}: {detail}");
         }
+    }
+
+    #[test]
+    fn a_bare_token_in_a_batch_is_told_about_its_quotes() {
+        let detail = detail(read_token, "s3.cr.et", Place::InBatch);
+        assert!(detail.contains("as a JSON string in quotes"), "{detail}");
     }
 
     #[test]

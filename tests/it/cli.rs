@@ -42,6 +42,7 @@ fn wrong_usage_is_an_error() {
         assert_eq!(ended.code, Some(2), "{arguments:?}: {ended:?}");
     }
     fails(&["keygen", "--alg", "es256"], &["did you mean `ES256`?"]);
+    fails(&["serve", "--dev", "--listen", "localhost:8080"], &["not an IP address and a port, such as"]);
     fails(&["keygen", "--alg", "none"], &["never accepted"]);
     fails(&["keygen", "--alg", "RS256", "--bits", "1024"], &["2048, 3072, 4096 or 8192"]);
 }

@@ -130,6 +130,14 @@ fn text_that_is_not_yaml_is_refused_with_its_place() {
 }
 
 #[test]
+fn an_address_that_is_none_is_told_what_one_looks_like() {
+    for text in ["listen: {data: 8080}", "listen: {data: \"localhost:8080\"}", "listen: {admin: \":9090\"}"] {
+        let text = shown(text);
+        assert!(text.contains("an IP address and a port, such as 127.0.0.1:8080"), "{text}");
+    }
+}
+
+#[test]
 fn problems_are_told_in_the_words_of_the_file_and_not_of_the_program() {
     let bomb: String = ('a'..='h').fold("a0: &a0 [x]\n".to_owned(), |text, name| {
         let before = text.rsplit('&').next().unwrap()[..2].to_owned();
