@@ -1,10 +1,15 @@
 // A real OpenID provider on loopback: discovery, JWKS with RSA, P-256 and Ed25519 keys, and JWT access tokens by
-// client credentials. Prints one JSON line when it listens. Usage: node oidc_issuer.mjs PORT
+// client credentials. Listens on a port that the system chooses, and prints one JSON line when it does.
+import { createServer } from 'node:http';
+import { once } from 'node:events';
 import { generateKeyPair, exportJWK } from 'jose';
 import Provider from 'oidc-provider';
 
-const port = Number(process.argv[2]);
-const issuer = `http://127.0.0.1:${port}`;
+// The port is part of the issuer's name, so it comes first.
+const server = createServer();
+server.listen(0, '127.0.0.1');
+await once(server, 'listening');
+const issuer = `http://127.0.0.1:${server.address().port}`;
 
 const keys = [];
 for (const alg of ['RS256', 'ES256', 'EdDSA']) {
@@ -33,6 +38,5 @@ const provider = new Provider(issuer, {
   ttl: { ClientCredentials: 600 },
 });
 
-provider.listen(port, '127.0.0.1', () => {
-  console.log(JSON.stringify({ issuer, token_endpoint: `${issuer}/token` }));
-});
+server.on('request', provider.callback());
+console.log(JSON.stringify({ issuer, token_endpoint: `${issuer}/token` }));

@@ -4,12 +4,13 @@
 //! test says so and passes, unless `VERILANE_INTEROP=required` is set, as the gate does.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+use crate::support::binary::{self, ANY_PORTS, Server, eventually, get};
 
 const ISSUER: &str = "https://issuer.example";
 const AUDIENCE: &str = "interop-api";
@@ -134,22 +135,6 @@ fn tokens_signed_by_pyjwt_are_judged_right() {
     }
 }
 
-fn free_port() -> u16 {
-    std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
-}
-
-/// Waits, bounded, until `probe` answers.
-fn wait_for<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(value) = probe() {
-            return value;
-        }
-        assert!(began.elapsed() < Duration::from_secs(60), "{what} did not come up");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 #[test]
 fn tokens_of_a_real_provider_are_accepted_through_discovery() {
     let folder = root().join("tests/interop");
@@ -159,10 +144,9 @@ fn tokens_of_a_real_provider_are_accepted_through_discovery() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let client = crate::support::server::http_client().build().unwrap();
 
-    let provider_port = free_port();
     let mut provider = Running(
         Command::new("node")
-            .args(["oidc_issuer.mjs", &provider_port.to_string()])
+            .arg("oidc_issuer.mjs")
             .current_dir(&folder)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -175,33 +159,17 @@ fn tokens_of_a_real_provider_are_accepted_through_discovery() {
     let issuer = provider_facts["issuer"].as_str().unwrap();
 
     let dir = tempfile::tempdir().unwrap();
-    let (data, admin) = (free_port(), free_port());
     let config = format!(
-        "listen: {{data: \"127.0.0.1:{data}\", admin: \"127.0.0.1:{admin}\"}}\n\
+        "{ANY_PORTS}\
          issuers:\n\
          - name: provider\n  issuer: {issuer}\n  audiences: [interop-api]\n  types: [at+jwt]\n  \
          keys: {{discovery: true, plain_http: loopback}}\n"
     );
     let config_path = dir.path().join("verilane.yaml");
     std::fs::write(&config_path, config).unwrap();
-    let mut server = Running(
-        verilane()
-            .args(["serve", "--config"])
-            .arg(&config_path)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap(),
-    );
-    let get = |url: String| runtime.block_on(async { client.get(url).send().await.ok().map(|r| r.status().as_u16()) });
-    wait_for("readiness", || {
-        if let Some(status) = server.0.try_wait().unwrap() {
-            let mut text = String::new();
-            let _ = server.0.stderr.take().unwrap().read_to_string(&mut text);
-            panic!("the server ended with {status}: {text}");
-        }
-        (get(format!("http://127.0.0.1:{admin}/readyz")) == Some(200)).then_some(())
-    });
+    let mut server = Server::spawn(binary::verilane(&["serve", "--config", config_path.to_str().unwrap()]));
+    let (data, admin) = server.serving();
+    eventually("ready", || get(&admin, "/readyz"), |answer| answer.as_ref().is_some_and(|(status, _)| *status == 200));
 
     for algorithm in ["RS256", "ES256", "EdDSA"] {
         let form = format!(
@@ -211,7 +179,7 @@ fn tokens_of_a_real_provider_are_accepted_through_discovery() {
             runtime.block_on(async {
                 let body = serde_json::json!({ "token": token }).to_string();
                 let response = client
-                    .post(format!("http://127.0.0.1:{data}/v1/verify"))
+                    .post(format!("http://{data}/v1/verify"))
                     .header("content-type", "application/json")
                     .body(body)
                     .send()

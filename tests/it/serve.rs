@@ -8,7 +8,7 @@ use serde_json::Value;
 use verilane::jose::Algorithm;
 
 use crate::support::binary::{
-    ISSUER, Keys, Server, eventually, exchange, fails, forged, get, lines_of_json, post, run, verilane,
+    ANY_PORTS, ISSUER, Keys, Server, eventually, exchange, fails, forged, get, lines_of_json, post, run, verilane,
 };
 
 #[test]
@@ -96,12 +96,12 @@ fn serving_without_a_configuration_is_refused_with_a_way_out() {
 fn a_removed_key_stops_when_its_file_changes() {
     let keys = Keys::new("ES256");
     let config = keys.path("verilane.yaml");
-    let (data, admin) = (free_address(), free_address());
     let text = format!(
-        "listen: {{data: '{data}', admin: '{admin}'}}\nshutdown: {{announce: 0}}\nengine: {{shards: 2}}\nissuers:\n  - {{name: a, issuer: '{ISSUER}', audiences: [api], keys: {{jwks_file: jwks.json}}}}\n"
+        "{ANY_PORTS}shutdown: {{announce: 0}}\nengine: {{shards: 2}}\nissuers:\n  - {{name: a, issuer: '{ISSUER}', audiences: [api], keys: {{jwks_file: jwks.json}}}}\n"
     );
     std::fs::write(&config, text).unwrap();
     let mut server = Server::spawn(verilane(&["serve", "--config", &config]));
+    let (data, admin) = server.serving();
     eventually("ready", || get(&admin, "/readyz"), |answer| answer.as_ref().is_some_and(|(status, _)| *status == 200));
 
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs().to_string();
@@ -174,13 +174,13 @@ fn keys_found_through_discovery_serve_on_while_the_issuer_is_down() {
 
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("verilane.yaml");
-    let (data, admin) = (free_address(), free_address());
     let text = format!(
-        "listen: {{data: '{data}', admin: '{admin}'}}\nshutdown: {{announce: 0}}\nissuers:\n  - name: dev\n    issuer: http://{address}\n    \
+        "{ANY_PORTS}shutdown: {{announce: 0}}\nissuers:\n  - name: dev\n    issuer: http://{address}\n    \
          audiences: [verilane-dev]\n    keys: {{discovery: true, plain_http: loopback}}\n"
     );
     std::fs::write(&config, text).unwrap();
     let mut server = Server::spawn(verilane(&["serve", "--config", config.to_str().unwrap()]));
+    let (data, admin) = server.serving();
     eventually("ready", || get(&admin, "/readyz"), |answer| answer.as_ref().is_some_and(|(status, _)| *status == 200));
     let verify = |token: &str| post(&data, "/v1/verify", &serde_json::json!({ "token": token }).to_string());
     assert_eq!(verify(&token)["verdict"], "accepted");
@@ -260,9 +260,4 @@ fn while_the_stop_is_announced_requests_are_still_answered() {
     assert_eq!(get(&data, "/openapi.json").map(|(status, _)| status), Some(200));
     // A second signal ends the waiting.
     assert_eq!(server.terminate(), Some(2), "{}", server.log());
-}
-
-/// An address on loopback that nobody listens on.
-fn free_address() -> String {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }

@@ -70,6 +70,9 @@ pub fn fails(arguments: &[&str], expected: &[&str]) {
     assert_eq!(ended.out, "", "{arguments:?}");
 }
 
+/// The part of a configuration that [`Server::serving`] needs: ports that the system chooses, and a log to find them in.
+pub const ANY_PORTS: &str = "listen: {data: '127.0.0.1:0', admin: '127.0.0.1:0'}\ntelemetry: {log_format: json}\n";
+
 /// A directory with a fresh key: `private.jwk.json`, and `jwks.json` unless it is a secret.
 pub struct Keys(TempDir);
 
@@ -175,6 +178,23 @@ impl Server {
         let start = format!("{label}http://");
         let line = self.printed.lines().find_map(|line| line.trim_start().strip_prefix(&start));
         line.and_then(|rest| rest.split_whitespace().next()).expect(label).to_owned()
+    }
+
+    /// Where it serves data and admin, from its log, which the configuration has to ask for in JSON.
+    pub fn serving(&mut self) -> (String, String) {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            let log = self.log();
+            // The last line may be half written.
+            let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            if let Some(line) = lines.into_iter().find(|line| line["message"] == "serving") {
+                let address = |name: &str| line[name].as_str().expect(name).to_owned();
+                return (address("data"), address("admin"));
+            }
+            assert!(self.child.try_wait().unwrap().is_none(), "it ended: {log}");
+            assert!(Instant::now() < end, "it does not serve: {log}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Sends SIGTERM.
