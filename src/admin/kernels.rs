@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::kernel::{KatFailure, KernelTable, Scheme, cpu, entries};
+use crate::kernel::{Entry, KatFailure, KernelTable, Scheme, cpu, entries};
 
 /// Features and kernels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -13,6 +13,8 @@ pub struct KernelReport {
     pub cpu: Option<&'static str>,
     /// Features that kernels ask for.
     pub features: Vec<FeatureInfo>,
+    /// Names that the environment hides and that no feature of this architecture has.
+    pub unknown_disabled: Vec<String>,
     /// One entry a scheme.
     pub kernels: Vec<KernelInfo>,
     /// Kernels that failed their self-test and were replaced.
@@ -54,6 +56,8 @@ pub struct KernelCandidate {
     pub needs: &'static str,
     /// Whether it runs on this CPU.
     pub available: bool,
+    /// Why it is not in use; `None` for the one that is.
+    pub not_chosen: Option<String>,
 }
 
 impl KernelReport {
@@ -65,18 +69,20 @@ impl KernelReport {
             architecture: cpu::architecture(),
             cpu: cpu::brand(),
             features: cpu::features().iter().map(feature).collect(),
-            kernels: Scheme::ALL.into_iter().map(|scheme| kernel_info(table, scheme)).collect(),
+            unknown_disabled: cpu::unknown_disabled().iter().map(ToString::to_string).collect(),
+            kernels: Scheme::ALL.into_iter().map(|scheme| kernel_info(table, failures, scheme)).collect(),
             self_test_failures: failures.iter().map(ToString::to_string).collect(),
         }
     }
 }
 
-fn kernel_info(table: &KernelTable, scheme: Scheme) -> KernelInfo {
+fn kernel_info(table: &KernelTable, failures: &[KatFailure], scheme: Scheme) -> KernelInfo {
     let chosen = table.get(scheme);
     let candidates = entries(scheme).map(|entry| KernelCandidate {
         backend: entry.backend,
         needs: entry.needs,
         available: (entry.open)().is_some(),
+        not_chosen: why_not(table, failures, entry),
     });
     KernelInfo {
         scheme: scheme.name(),
@@ -85,4 +91,22 @@ fn kernel_info(table: &KernelTable, scheme: Scheme) -> KernelInfo {
         forced: chosen.forced,
         candidates: candidates.collect(),
     }
+}
+
+/// Why an entry of the registry is not the chosen one.
+fn why_not(table: &KernelTable, failures: &[KatFailure], entry: &Entry) -> Option<String> {
+    let selection = table.get(entry.scheme);
+    if selection.backend == entry.backend {
+        return None;
+    }
+    let failed = failures.iter().find(|failure| failure.scheme == entry.scheme && failure.backend == entry.backend);
+    Some(if let Some(failure) = failed {
+        format!("failed its self-test: {}", failure.what)
+    } else if (entry.open)().is_none() {
+        format!("needs {}", entry.needs)
+    } else if selection.forced {
+        format!("{} is forced", selection.backend)
+    } else {
+        format!("{} is faster", selection.backend)
+    })
 }

@@ -2,16 +2,18 @@
 
 use std::io::Write as _;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::EXIT_ACCEPTED;
 use super::cli::CpuArguments;
 use super::failure::{Failure, Outcome};
-use crate::kernel::{self, KatFailure, KernelTable, Scheme, cpu};
+use crate::admin::KernelReport;
+use crate::kernel::{self, KatFailure, KernelTable, cpu};
 
 pub(super) fn run(arguments: &CpuArguments) -> Outcome {
     let (table, failures) = tested_kernels(&arguments.kernel)?;
-    let text = if arguments.json { format!("{:#}\n", as_json(&table, &failures)) } else { as_text(&table, &failures) };
+    let report = KernelReport::new(&table, &failures);
+    let text = if arguments.json { format!("{:#}\n", json!(report)) } else { as_text(&report) };
     std::io::stdout().lock().write_all(text.as_bytes()).map_err(|error| Failure::output(&error))?;
     Ok(EXIT_ACCEPTED)
 }
@@ -31,91 +33,34 @@ pub(super) fn tested_kernels(forced: &[String]) -> Result<(KernelTable, Vec<KatF
     }
 }
 
-/// Why an entry of the registry is not the chosen one.
-fn why_not(table: &KernelTable, failures: &[KatFailure], entry: &kernel::Entry) -> Option<String> {
-    let selection = table.get(entry.scheme);
-    if selection.backend == entry.backend {
-        return None;
-    }
-    let failed = failures.iter().find(|failure| failure.scheme == entry.scheme && failure.backend == entry.backend);
-    Some(if let Some(failure) = failed {
-        format!("failed its self-test: {}", failure.what)
-    } else if (entry.open)().is_none() {
-        format!("needs {}", entry.needs)
-    } else if selection.forced {
-        format!("{} is forced", selection.backend)
-    } else {
-        format!("{} is faster", selection.backend)
-    })
-}
-
-fn as_json(table: &KernelTable, failures: &[KatFailure]) -> Value {
-    let features: Vec<Value> = cpu::features()
-        .iter()
-        .map(|feature| json!({ "name": feature.name, "present": feature.present, "note": feature.note }))
-        .collect();
-    let schemes: Vec<Value> = Scheme::ALL
-        .into_iter()
-        .map(|scheme| {
-            let selection = table.get(scheme);
-            let others: Vec<Value> = kernel::entries(scheme)
-                .filter_map(|entry| {
-                    let reason = why_not(table, failures, entry)?;
-                    Some(json!({ "backend": entry.backend, "available": (entry.open)().is_some(), "reason": reason }))
-                })
-                .collect();
-            json!({
-                "scheme": scheme.name(),
-                "backend": selection.backend,
-                "lanes": selection.kernel.lanes(),
-                "forced": selection.forced,
-                "not_chosen": others,
-            })
-        })
-        .collect();
-    json!({
-        "architecture": cpu::architecture(),
-        "brand": cpu::brand(),
-        "features": features,
-        "unknown_disabled": cpu::unknown_disabled(),
-        "kernels": schemes,
-        "self_test": {
-            "passed": true,
-            "replaced": failures.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        },
-    })
-}
-
-fn as_text(table: &KernelTable, failures: &[KatFailure]) -> String {
+fn as_text(report: &KernelReport) -> String {
     use std::fmt::Write as _;
 
     let mut text = String::new();
-    let brand = cpu::brand().unwrap_or("unnamed CPU");
-    let _ = writeln!(text, "{brand} ({})\n\nFeatures", cpu::architecture());
-    for feature in cpu::features() {
+    let brand = report.cpu.unwrap_or("unnamed CPU");
+    let _ = writeln!(text, "{brand} ({})\n\nFeatures", report.architecture);
+    for feature in &report.features {
         let mark = if feature.present { "yes" } else { "no" };
         let _ = writeln!(text, "  {:<16} {mark:<4} {}", feature.name, feature.note);
     }
-    for name in cpu::unknown_disabled() {
+    for name in &report.unknown_disabled {
         let _ =
             writeln!(text, "  {name:<16} ?    named in {}, and no feature of this architecture", cpu::DISABLE_VARIABLE);
     }
     let _ = writeln!(text, "\nKernels");
-    for scheme in Scheme::ALL {
-        let selection = table.get(scheme);
-        let lanes = selection.kernel.lanes();
-        let lanes = if lanes == 1 { "1 lane".to_owned() } else { format!("{lanes} lanes") };
-        let forced = if selection.forced { ", forced" } else { "" };
-        let _ = writeln!(text, "  {:<24} {} ({lanes}{forced})", scheme.name(), selection.backend);
-        for entry in kernel::entries(scheme) {
-            if let Some(reason) = why_not(table, failures, entry) {
-                let _ = writeln!(text, "  {:<24}   not {}: {reason}", "", entry.backend);
+    for kernel in &report.kernels {
+        let lanes = if kernel.lanes == 1 { "1 lane".to_owned() } else { format!("{} lanes", kernel.lanes) };
+        let forced = if kernel.forced { ", forced" } else { "" };
+        let _ = writeln!(text, "  {:<24} {} ({lanes}{forced})", kernel.scheme, kernel.backend);
+        for candidate in &kernel.candidates {
+            if let Some(reason) = &candidate.not_chosen {
+                let _ = writeln!(text, "  {:<24}   not {}: {reason}", "", candidate.backend);
             }
         }
     }
-    let _ = match failures {
-        [] => writeln!(text, "\nSelf-test: every kernel gave the right answers."),
-        _ => writeln!(text, "\nSelf-test: {} kernels gave wrong answers and were replaced.", failures.len()),
+    let _ = match report.self_test_failures.len() {
+        0 => writeln!(text, "\nSelf-test: every kernel gave the right answers."),
+        count => writeln!(text, "\nSelf-test: {count} kernels gave wrong answers and were replaced."),
     };
     text
 }

@@ -1,6 +1,7 @@
 //! The development issuer of `serve --dev`: fresh keys for every algorithm, discovery, a JWK Set and a minting endpoint.
 //! It has a listener of its own, on loopback, so that the faces of the service are the same as in production.
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -12,20 +13,26 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
 
 use super::failure::Failure;
 use super::minting::{SigningError, SigningKey};
+use super::serve::{bind_tokio, local_address};
 use crate::config::{AlgorithmName, Span};
+use crate::faces::unix_now;
 use crate::jose::Algorithm;
 use crate::keys::prepare::{self, DocumentLimits, Origin};
 use crate::keys::{IssuerKeys, KeySetReport};
 use crate::policy::Policy;
+use crate::runtime::Background;
 use crate::verify::IssuerEntry;
 
 /// `aud` of minted tokens, and the audience the development issuer's policy asks for.
 pub(super) const AUDIENCE: &str = "verilane-dev";
 /// Configured name of the development issuer.
 const NAME: &str = "dev";
+/// How long the token in the printed curl line is valid.
+const PRINTED_TTL: Span = Span::secs(24 * 3600);
 /// How long a token is valid whose request says nothing.
 const TTL: Span = Span::secs(3600);
 /// The largest request to the minting endpoint.
@@ -161,11 +168,77 @@ async fn mint(State(issuer): State<Arc<DevIssuer>>, body: Bytes) -> Response {
         }
     };
     let algorithm = request.alg.map_or(Algorithm::EdDsa, |name| name.0);
-    match issuer.mint(algorithm, request.claims, request.ttl.unwrap_or(TTL), super::now()) {
+    match issuer.mint(algorithm, request.claims, request.ttl.unwrap_or(TTL), unix_now()) {
         Ok(token) => axum::Json(json!({ "token": token, "alg": algorithm.name() })).into_response(),
         Err(error) => {
             (StatusCode::INTERNAL_SERVER_ERROR, axum::Json(json!({ "error": error.to_string() }))).into_response()
         }
+    }
+}
+
+/// The token with another first character in its signature.
+fn forge(token: &str) -> String {
+    let Some((input, signature)) = token.rsplit_once('.') else { return token.to_owned() };
+    let first = if signature.starts_with('A') { 'B' } else { 'A' };
+    format!("{input}.{first}{}", signature.get(1..).unwrap_or_default())
+}
+
+/// The development issuer and its listener.
+pub(super) struct Development {
+    pub(super) issuer: Arc<DevIssuer>,
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Development {
+    /// The listener comes first: its port is part of the issuer's name.
+    pub(super) fn bind(background: &Background, address: SocketAddr) -> Result<Self, Failure> {
+        let listener = bind_tokio(background, address, "--dev-issuer")?;
+        let address = local_address(listener.local_addr())?;
+        Ok(Self { issuer: Arc::new(DevIssuer::new(address)?), listener, address })
+    }
+
+    pub(super) fn serve(self, background: &Background) {
+        let Self { issuer, listener, .. } = self;
+        background.handle().spawn(async move {
+            if let Err(error) = axum::serve(listener, issuer.router()).await {
+                tracing::error!(%error, "the development issuer ended");
+            }
+        });
+    }
+
+    /// Says where everything is, with a command that works as it stands.
+    pub(super) fn announce(&self, data: SocketAddr, admin: SocketAddr) -> Result<(), Failure> {
+        let token = self.issuer.mint(Algorithm::EdDsa, Map::new(), PRINTED_TTL, unix_now())?;
+        let forged = forge(&token);
+        let issuer = self.address;
+        let audience = AUDIENCE;
+        let text = format!(
+            r#"Verilane, development mode: fresh keys at every start, loopback only.
+
+  data    http://{data}   POST /v1/verify and /v1/verify:batch, POST /v1/signatures:verify and :batch,
+          gRPC verilane.v1.Verifier (no TLS), GET /openapi.json
+  admin   http://{admin}   GET /livez /readyz /metrics /kernels
+  issuer  http://{issuer}   GET /.well-known/openid-configuration /jwks.json, POST /dev/mint
+          audience {audience}
+
+Verify a token (good for 24 hours):
+
+curl -s http://{data}/v1/verify -H 'content-type: application/json' -d '{{"token":"{token}"}}'
+
+The same with one byte of its signature changed:
+
+curl -s http://{data}/v1/verify -H 'content-type: application/json' -d '{{"token":"{forged}"}}'
+
+Mint another, with any algorithm and any claims:
+
+curl -s http://{issuer}/dev/mint -d '{{"alg":"ES256","claims":{{"sub":"alice"}},"ttl":"5m"}}'
+
+Ctrl-C stops.
+"#
+        );
+        let mut out = std::io::stdout().lock();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::output(&error))
     }
 }
 

@@ -10,13 +10,15 @@ use super::cli::MintArguments;
 use super::failure::{Failure, Outcome};
 use super::minting::SigningKey;
 use super::sources::read_named_file;
+use crate::faces::unix_now;
+use crate::keys::source::trim_line_end;
 
 /// The largest key or claims file that is read.
 const FILE_MAX: usize = 1024 * 1024;
 
 pub(super) fn run(arguments: &MintArguments) -> Outcome {
     let key = read_key(arguments)?;
-    let now = arguments.now.unwrap_or_else(super::now);
+    let now = arguments.now.unwrap_or_else(unix_now);
     let mut claims = claims(arguments, now)?;
     let mut header = Map::new();
     if !arguments.typ.is_empty() {
@@ -54,12 +56,6 @@ fn read_key(arguments: &MintArguments) -> Result<SigningKey, Failure> {
             _ => failure,
         }
     })
-}
-
-/// A secret as editors and `echo` leave it, without the line end: the rule of `secret_file` in the configuration.
-pub(super) fn trim_line_end(text: &[u8]) -> &[u8] {
-    let text = text.strip_suffix(b"\n").unwrap_or(text);
-    text.strip_suffix(b"\r").unwrap_or(text)
 }
 
 fn claims(arguments: &MintArguments, now: i64) -> Result<Map<String, Value>, Failure> {

@@ -62,12 +62,6 @@ fn environment() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
 }
 
-/// Seconds since 1970.
-fn now() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
-}
-
 /// The command line's definition, for the documentation tests.
 #[must_use]
 #[doc(hidden)]

@@ -4,35 +4,30 @@
 //! Stop: readiness says no, a pause if one is configured, listeners close, accepted work is finished within a bound, the
 //! admin listener closes last.
 
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use serde_json::Map;
 use tokio::net::TcpListener;
 
 use super::cli::ServeArguments;
-use super::dev::{self, DevIssuer};
+use super::dev::Development;
 use super::failure::{Failure, Outcome};
 use super::{EXIT_ACCEPTED, cpu, limits, memory, sources};
 use crate::admin::{self, AdminState, KernelReport, Readiness};
-use crate::config::{self, FlagOverride, LogFormat, LogLevel, Settings, Span};
+use crate::config::{self, FlagOverride, LogFormat, LogLevel, Settings};
 use crate::engine::Engine;
 use crate::faces::{Drain, DrainSwitch, FaceSettings, ShardState};
 use crate::grpc::{self, ServingState};
 use crate::http::{self, ConnectionSettings};
-use crate::jose::Algorithm;
 use crate::keys::remote::FetchHandle;
 use crate::keys::watch::WatchHandle;
 use crate::runtime::{self, Background, ConnectionGuard, Listener, Runtime, RuntimeConfig, ShardInit};
 use crate::telemetry::{self, CheckMetrics, Metrics, MetricsSources};
 use crate::verify::{IssuerEntry, ShardVerifier, Verifier, VerifierOptions};
 
-/// How long the token in the printed curl line is valid.
-const DEV_TOKEN_TTL: Span = Span::secs(24 * 3600);
 /// What development starts from: the log would bury the curl line, and no load balancer has to be told of the end.
 const DEV_SETTINGS: &str = "{telemetry: {log_level: warn}, shutdown: {announce: 0}}";
 /// How often readiness is looked at until it is reached.
@@ -333,7 +328,7 @@ fn bind(address: SocketAddr, flag: &str) -> Result<Listener, Failure> {
     Listener::bind_tcp(address).map_err(|error| cannot_listen(address, flag, &error))
 }
 
-fn bind_tokio(background: &Background, address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
+pub(super) fn bind_tokio(background: &Background, address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
     background.block_on(TcpListener::bind(address)).map_err(|error| cannot_listen(address, flag, &error))
 }
 
@@ -345,72 +340,6 @@ fn cannot_listen(address: SocketAddr, flag: &str, error: &std::io::Error) -> Fai
     }
 }
 
-fn local_address(address: std::io::Result<SocketAddr>) -> Result<SocketAddr, Failure> {
+pub(super) fn local_address(address: std::io::Result<SocketAddr>) -> Result<SocketAddr, Failure> {
     address.map_err(|error| Failure::new(format!("a listener has no address: {error}")))
-}
-
-/// The token with another first character in its signature.
-fn forge(token: &str) -> String {
-    let Some((input, signature)) = token.rsplit_once('.') else { return token.to_owned() };
-    let first = if signature.starts_with('A') { 'B' } else { 'A' };
-    format!("{input}.{first}{}", signature.get(1..).unwrap_or_default())
-}
-
-/// The development issuer and its listener.
-struct Development {
-    issuer: Arc<DevIssuer>,
-    listener: TcpListener,
-    address: SocketAddr,
-}
-
-impl Development {
-    /// The listener comes first: its port is part of the issuer's name.
-    fn bind(background: &Background, address: SocketAddr) -> Result<Self, Failure> {
-        let listener = bind_tokio(background, address, "--dev-issuer")?;
-        let address = local_address(listener.local_addr())?;
-        Ok(Self { issuer: Arc::new(DevIssuer::new(address)?), listener, address })
-    }
-
-    fn serve(self, background: &Background) {
-        let Self { issuer, listener, .. } = self;
-        background.handle().spawn(async move {
-            if let Err(error) = axum::serve(listener, issuer.router()).await {
-                tracing::error!(%error, "the development issuer ended");
-            }
-        });
-    }
-
-    /// Says where everything is, with a command that works as it stands.
-    fn announce(&self, data: SocketAddr, admin: SocketAddr) -> Result<(), Failure> {
-        let token = self.issuer.mint(Algorithm::EdDsa, Map::new(), DEV_TOKEN_TTL, super::now())?;
-        let forged = forge(&token);
-        let issuer = self.address;
-        let audience = dev::AUDIENCE;
-        let text = format!(
-            r#"Verilane, development mode: fresh keys at every start, loopback only.
-
-  data    http://{data}   POST /v1/verify and /v1/verify:batch, POST /v1/signatures:verify and :batch,
-          gRPC verilane.v1.Verifier (no TLS), GET /openapi.json
-  admin   http://{admin}   GET /livez /readyz /metrics /kernels
-  issuer  http://{issuer}   GET /.well-known/openid-configuration /jwks.json, POST /dev/mint
-          audience {audience}
-
-Verify a token (good for 24 hours):
-
-curl -s http://{data}/v1/verify -H 'content-type: application/json' -d '{{"token":"{token}"}}'
-
-The same with one byte of its signature changed:
-
-curl -s http://{data}/v1/verify -H 'content-type: application/json' -d '{{"token":"{forged}"}}'
-
-Mint another, with any algorithm and any claims:
-
-curl -s http://{issuer}/dev/mint -d '{{"alg":"ES256","claims":{{"sub":"alice"}},"ttl":"5m"}}'
-
-Ctrl-C stops.
-"#
-        );
-        let mut out = std::io::stdout().lock();
-        out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::output(&error))
-    }
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::failure::Failure;
-use crate::config::{IssuerSettings, PlainHttp, Proxy, SecretEncoding, Settings, SourceKind};
+use crate::config::{IssuerSettings, Proxy, SecretEncoding, Settings, SourceKind};
 use crate::keys::prepare::DocumentLimits;
 use crate::keys::remote::{self, Endpoint, Fetcher, ProxyUse, RemoteConfig, Schedule};
+use crate::keys::source::read_file;
 use crate::keys::source::{Binding, InlineJwks, SecretEncoding as KeysEncoding, Source};
 use crate::keys::{IssuerKeys, RefetchLimits};
 use crate::verify::IssuerEntry;
@@ -31,11 +32,7 @@ pub(super) fn remote_source(settings: &Settings, issuer: &IssuerSettings) -> Res
         _ => return Ok(None),
     };
     let mut config = remote_defaults(settings, endpoint);
-    config.plain_http = match own.plain_http.unwrap_or_default() {
-        PlainHttp::Refused => remote::PlainHttp::Refused,
-        PlainHttp::Loopback => remote::PlainHttp::LoopbackOnly,
-        PlainHttp::Anywhere => remote::PlainHttp::Anywhere,
-    };
+    config.plain_http = own.plain_http.unwrap_or_default().into();
     if let Some(path) = &own.ca_file {
         let authorities = read_named_file(path, CA_FILE_MAX)
             .map_err(|failure| Failure::new(format!("issuer {}: {failure}", issuer.name)))?;
@@ -169,16 +166,5 @@ pub(super) fn local_source(issuer: &IssuerSettings) -> Option<Source> {
 
 /// Reads a file that a person named on the command line.
 pub(super) fn read_named_file(path: &std::path::Path, max: usize) -> Result<zeroize::Zeroizing<Vec<u8>>, Failure> {
-    use std::io::Read as _;
-
-    let failed = |error: std::io::Error| Failure::new(format!("cannot read {}: {error}", path.display()));
-    let file = std::fs::File::open(path).map_err(failed)?;
-    // Reserved whole, so that growing leaves no copy of a secret behind.
-    let length = file.metadata().map_or(0, |data| usize::try_from(data.len()).unwrap_or(max));
-    let mut bytes = zeroize::Zeroizing::new(Vec::with_capacity(length.min(max) + 1));
-    file.take(max as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() > max {
-        return Err(Failure::new(format!("{} is larger than {max} bytes", path.display())));
-    }
-    Ok(bytes)
+    read_file(path, max).map_err(Failure::new)
 }

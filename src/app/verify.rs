@@ -13,12 +13,14 @@ use super::cli::{KeyArguments, VerifyArguments};
 use super::failure::{Failure, Outcome, tell};
 use super::lines::{Item, Items, plain};
 use super::sources::{self, read_named_file};
-use super::{EXIT_ACCEPTED, EXIT_ERROR, EXIT_REJECTED, mint};
+use super::{EXIT_ACCEPTED, EXIT_ERROR, EXIT_REJECTED};
 use crate::api;
 use crate::config::{self, Settings};
 use crate::engine::Context;
+use crate::faces::unix_now;
 use crate::jose::{Algorithm, NumericDate};
 use crate::keys::prepare::{self, DocumentLimits, Origin};
+use crate::keys::source::trim_line_end;
 use crate::keys::{IssuerKeys, KeySet, KeySetReport, VerifyingKey};
 use crate::policy::Policy;
 use crate::verify::{Error, Explanation, IssuerEntry, StepStatus, TokenRequest, Verdict, Verifier, VerifierOptions};
@@ -41,7 +43,7 @@ pub(super) fn run(arguments: &VerifyArguments) -> Outcome {
         arguments,
         verifier,
         context: Context::new(&kernels),
-        now: arguments.now.unwrap_or_else(super::now),
+        now: arguments.now.unwrap_or_else(unix_now),
         tally: Tally::default(),
         out,
     };
@@ -379,7 +381,7 @@ fn local_keys(
     let document = read_named_file(file, limits.bytes)?;
     let named = |error: prepare::PrepareError| Failure::new(format!("{}: {error}", file.display()));
     if is_secret {
-        let key = prepare::from_secret(mint::trim_line_end(&document), algorithms).map_err(named)?;
+        let key = prepare::from_secret(trim_line_end(&document), algorithms).map_err(named)?;
         return Ok((vec![key], KeySetReport::default()));
     }
     if document.trim_ascii_start().starts_with(b"{") {

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::units::{AlgorithmName, Span};
+use crate::keys::remote;
 use crate::policy::Policy;
 
 /// Whose tokens are verified, against which keys, and what they must satisfy.
@@ -89,6 +90,16 @@ pub enum PlainHttp {
     Loopback,
     /// `http` to any host: only where the network below is authenticated by other means.
     Anywhere,
+}
+
+impl From<PlainHttp> for remote::PlainHttp {
+    fn from(setting: PlainHttp) -> Self {
+        match setting {
+            PlainHttp::Refused => Self::Refused,
+            PlainHttp::Loopback => Self::LoopbackOnly,
+            PlainHttp::Anywhere => Self::Anywhere,
+        }
+    }
 }
 
 /// How an HMAC secret is written.

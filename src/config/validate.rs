@@ -11,6 +11,7 @@ use super::settings::Settings;
 use super::tree::{Step, path_text};
 use super::units::{Size, Span};
 use crate::faces::batch_bytes;
+use crate::keys::remote;
 
 /// Longest leeway that is not called a loosening.
 const LEEWAY_USUAL: Span = Span::secs(300);
@@ -268,7 +269,7 @@ fn source(settings: &Settings, issuer: &IssuerSettings, at: &dyn Fn(&str) -> Vec
             Some(url) => (at_keys("jwks_url"), url),
             None => (at("issuer"), &issuer.issuer),
         };
-        if let Err(message) = check_url(url, keys.plain_http.unwrap_or_default()) {
+        if let Err(message) = remote::check_url(url, keys.plain_http.unwrap_or_default().into()) {
             found.push((place, message));
         }
     }
@@ -300,38 +301,6 @@ fn has_secret(issuer: &IssuerSettings) -> bool {
     };
     let is_oct = |key: &serde_json::Value| key.get("kty").is_some_and(|kty| kty == "oct");
     is_oct(&value) || value.get("keys").and_then(|keys| keys.as_array()).is_some_and(|keys| keys.iter().any(is_oct))
-}
-
-fn check_url(text: &str, plain_http: PlainHttp) -> Result<(), String> {
-    let uri: http::Uri =
-        text.parse().map_err(|_| "not an https address such as https://id.example.com/jwks.json".to_owned())?;
-    if text.contains('#') {
-        return Err("an address here has no fragment".to_owned());
-    }
-    let Some(authority) = uri.authority().filter(|authority| !authority.host().is_empty()) else {
-        return Err("not an https address such as https://id.example.com/jwks.json".to_owned());
-    };
-    if authority.as_str().contains('@') {
-        return Err("credentials do not belong in an address".to_owned());
-    }
-    match uri.scheme_str() {
-        Some("https") => Ok(()),
-        Some("http") => match plain_http {
-            PlainHttp::Anywhere => Ok(()),
-            PlainHttp::Loopback if is_loopback(authority.host()) => Ok(()),
-            PlainHttp::Loopback => Err("http, and the host is not this machine".to_owned()),
-            PlainHttp::Refused => Err("http would let anyone on the way choose the keys; use https, or set \
-                                       keys.plain_http where the way is yours"
-                .to_owned()),
-        },
-        _ => Err("not an https address such as https://id.example.com/jwks.json".to_owned()),
-    }
-}
-
-/// Whether a host names this machine whatever a resolver says.
-fn is_loopback(host: &str) -> bool {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// What is allowed and lets in more than an operator may mean, for `verilane check` and the log at start; listed in

@@ -14,4 +14,4 @@ pub use ledger::{Claim, FIELD_BYTES, Ledger, batch_bytes};
 pub use settings::FaceSettings;
 pub use signature::{KeySpec, SignatureSpec};
 pub use state::ShardState;
-pub(crate) use state::token_request;
+pub(crate) use state::{token_request, unix_now};

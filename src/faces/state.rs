@@ -155,7 +155,7 @@ pub(crate) fn rejection(reason: Reason) -> Rejection {
 }
 
 /// Seconds since 1970. A clock before 1970 reads as 1970: everything is then not yet valid, which fails closed.
-fn unix_now() -> i64 {
+pub(crate) fn unix_now() -> i64 {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(elapsed.as_secs()).unwrap_or(i64::MAX)
 }

@@ -113,7 +113,7 @@ pub enum JwkSetError {
 const PRIVATE_MEMBERS: [&str; 7] = ["d", "p", "q", "dp", "dq", "qi", "oth"];
 
 /// Characters of foreign text that a reason repeats.
-const QUOTED_CHARS_MAX: usize = 32;
+const QUOTED_CHARS_MAX: usize = 64;
 
 /// Parses a JWK Set document (an object with a `keys` array) or a single JWK object.
 ///
@@ -334,7 +334,7 @@ impl<'a> Entry<'a> {
 }
 
 /// The start of foreign text, escaped, for a reason that a person reads.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let head: String = text.chars().take(QUOTED_CHARS_MAX).collect();
     let more = if head.len() < text.len() { ".." } else { "" };
     format!("{head:?}{more}")

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::{KeySet, KeySetReport, VerifyingKey};
 use crate::jose::Algorithm;
 use crate::jose::Limits;
+use crate::jose::jwk::quoted;
 use crate::jose::jwk::{self, Jwk, JwkMaterial, JwkSet, JwkSetError};
 use crate::kernel::{KeyError, PreparedKey, Scheme};
 
@@ -271,13 +272,4 @@ fn entry_name(index: usize, key_id: Option<&str>) -> String {
         Some(key_id) => format!("entry {index} (kid {})", quoted(key_id)),
         None => format!("entry {index}"),
     }
-}
-
-/// A `kid` for a log line: it is the issuer's text, so it is escaped and cut.
-fn quoted(key_id: &str) -> String {
-    let mut short: String = key_id.chars().take(64).collect();
-    if short.len() < key_id.len() {
-        short.push('…');
-    }
-    format!("{short:?}")
 }

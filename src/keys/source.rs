@@ -234,7 +234,14 @@ fn bind(keys: Vec<VerifyingKey>, binding: &Binding, report: &mut KeySetReport) -
     bound
 }
 
-fn read_file(path: &Path, max: usize) -> Result<Zeroizing<Vec<u8>>, SourceError> {
+/// A secret as editors and `echo` leave it, without the line end.
+pub(crate) fn trim_line_end(text: &[u8]) -> &[u8] {
+    let text = text.strip_suffix(b"\n").unwrap_or(text);
+    text.strip_suffix(b"\r").unwrap_or(text)
+}
+
+/// A file that may hold a secret, of at most `max` bytes.
+pub(crate) fn read_file(path: &Path, max: usize) -> Result<Zeroizing<Vec<u8>>, SourceError> {
     let failed = |error| SourceError::Read { path: path.display().to_string(), error };
     // Looked at before it is opened: opening a named pipe waits for somebody to write, for ever if need be.
     let about = std::fs::metadata(path).map_err(failed)?;
@@ -266,10 +273,7 @@ fn decode_secret(
     let text = bytes.trim_ascii();
     let decoded = match encoding {
         SecretEncoding::Raw => Some(bytes.to_vec()),
-        SecretEncoding::Text => {
-            let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-            Some(text.strip_suffix(b"\r").unwrap_or(text).to_vec())
-        }
+        SecretEncoding::Text => Some(trim_line_end(bytes).to_vec()),
         SecretEncoding::Base64Url => base64url::decode(text).ok(),
         SecretEncoding::Base64 => base64::engine::general_purpose::STANDARD.decode(text).ok(),
     };

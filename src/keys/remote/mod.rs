@@ -478,20 +478,32 @@ fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
-/// Parses and judges a URL that keys may come from.
+/// Judges a URL that keys may come from, as the fetcher would.
+///
+/// # Errors
+/// What stands against it, for a person.
+pub fn check_url(text: &str, plain_http: PlainHttp) -> Result<(), String> {
+    parse_url(text, plain_http).map(drop)
+}
+
+/// Parses and judges a URL that keys may come from. What is said never repeats it: it may hold a password.
 fn parse_url(text: &str, plain_http: PlainHttp) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| format!("not a URL: {error}"))?;
+    const NO_ADDRESS: &str = "not an https address such as https://id.example.com/jwks.json";
+    let url = Url::parse(text).map_err(|_| NO_ADDRESS)?;
+    if url.fragment().is_some() {
+        return Err("an address here has no fragment".to_owned());
+    }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("a URL with user or password is refused".to_owned());
+        return Err("credentials do not belong in an address".to_owned());
     }
     match (url.scheme(), plain_http) {
         ("https", _) | ("http", PlainHttp::Anywhere) => Ok(url),
         ("http", PlainHttp::LoopbackOnly) if is_loopback(&url) => Ok(url),
-        ("http", PlainHttp::LoopbackOnly) => {
-            Err(format!("{}: plain http is allowed to this machine only", shown(&url)))
-        }
-        ("http", PlainHttp::Refused) => Err(format!("{}: https is required", shown(&url))),
-        (scheme, _) => Err(format!("scheme {scheme:?} is not supported, https is")),
+        ("http", PlainHttp::LoopbackOnly) => Err("http, and the host is not this machine".to_owned()),
+        ("http", PlainHttp::Refused) => Err("http would let anyone on the way choose the keys; use https, or set \
+                                             plain_http where the way is yours"
+            .to_owned()),
+        _ => Err(NO_ADDRESS.to_owned()),
     }
 }
 
