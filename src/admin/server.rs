@@ -148,7 +148,8 @@ mod tests {
         // One that never ends its request, and one that keeps its connection and asks no more.
         for holds in [ASK.to_owned(), format!("{ASK}\r\n")] {
             let holder = open(address, &holds).await;
-            let alive = probe(&format!("{ASK}connection: close\r\n\r\n")).await;
+            let last = format!("{ASK}connection: close\r\n\r\n");
+            let alive = tokio::time::timeout(Duration::from_secs(20), probe(&last)).await.expect("a place is free");
             assert!(alive.ends_with("alive"), "{alive}");
             drop(holder);
         }

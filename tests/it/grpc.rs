@@ -361,7 +361,8 @@ async fn the_deadline_of_a_stream_ends_it() {
     call.set_timeout(Duration::from_millis(500));
     let mut answers = client.verify_stream(call).await.unwrap().into_inner();
     assert!(is_accepted(&answers.next().await.unwrap().unwrap().answer.unwrap()));
-    let status = answers.next().await.unwrap().unwrap_err();
+    let end = tokio::time::timeout(Duration::from_secs(20), answers.next()).await.expect("the stream ends");
+    let status = end.unwrap().unwrap_err();
     assert_eq!(status.code(), Code::DeadlineExceeded);
     assert_eq!(status.metadata().get("verilane-code").unwrap(), "deadline_exceeded", "the service ended it");
 }

@@ -758,7 +758,10 @@ async fn an_answer_that_is_not_read_stays_on_the_account() {
     fields.extend_from_slice(&[0x01, 1, b'x']);
     stream.write_all(&frame(1, 0x4 | 0x1, 1, &fields)).unwrap();
     let ask = async || client().get(server.url("/openapi.json")).send().await.unwrap().status().as_u16();
-    while ask().await == 200 {}
+    let patience = Duration::from_secs(20);
+    let refused = async { while ask().await == 200 {} };
+    tokio::time::timeout(patience, refused).await.expect("there is no room for a second answer");
     drop(stream);
-    while ask().await != 200 {}
+    let answered = async { while ask().await != 200 {} };
+    tokio::time::timeout(patience, answered).await.expect("what is gone is off the account");
 }
