@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::failure::Failure;
+use super::failure::{Failure, tell};
 use crate::config::{IssuerSettings, Proxy, SecretEncoding, Settings, SourceKind};
 use crate::keys::prepare::DocumentLimits;
 use crate::keys::remote::{self, Endpoint, Fetcher, ProxyUse, RemoteConfig, Schedule};
@@ -89,8 +89,19 @@ pub(super) fn load_all(settings: &Settings) -> Result<Vec<IssuerEntry>, Failure>
         }
         entries.push(IssuerEntry { name: Arc::from(issuer.name.as_str()), policy: issuer.policy(), keys });
     }
+    let fetched: Vec<Arc<IssuerKeys>> = remote.iter().map(|(_, keys)| Arc::clone(keys)).collect();
     fetch_all(remote, settings)?;
+    for entry in &entries {
+        if fetched.iter().any(|keys| Arc::ptr_eq(keys, &entry.keys)) && entry.keys.load(Instant::now()).is_none() {
+            tell(format_args!("warning: issuer {}: no keys: {}", entry.name, why_absent(&entry.keys)));
+        }
+    }
     Ok(entries)
+}
+
+/// Why a set that was to be fetched is not there.
+fn why_absent(keys: &IssuerKeys) -> String {
+    keys.status().last_error.unwrap_or_else(|| "no answer in time".to_owned())
 }
 
 /// The keys at `url`, fetched once.
@@ -102,8 +113,7 @@ pub(super) fn fetch_once(url: &str, settings: &Settings) -> Result<Arc<IssuerKey
     let keys = IssuerKeys::waiting(url);
     fetch_all(vec![(config, Arc::clone(&keys))], settings)?;
     if keys.load(Instant::now()).is_none() {
-        let why = keys.status().last_error.unwrap_or_else(|| "no answer in time".to_owned());
-        return Err(Failure::new(format!("no keys from {url}: {why}")));
+        return Err(Failure::new(format!("no keys from {url}: {}", why_absent(&keys))));
     }
     Ok(keys)
 }

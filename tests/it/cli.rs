@@ -406,6 +406,22 @@ fn verify_takes_issuers_from_a_configuration() {
 }
 
 #[test]
+fn a_configured_issuer_whose_keys_do_not_come_is_named_with_the_cause() {
+    let keys = Keys::new("EdDSA");
+    let config = keys.path("verilane.yaml");
+    // Nobody listens on port 1.
+    let text = format!(
+        "issuers:\n  - {{name: away, issuer: '{ISSUER}', audiences: [api], keys: {{jwks_url: 'http://127.0.0.1:1/', plain_http: loopback}}}}\n"
+    );
+    std::fs::write(&config, text).unwrap();
+    let ended = run(&["verify", "--config", &config, "--now", NOW, "--json", &keys.mint(&[])]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.out.contains("\"keys_unavailable\""), "{ended:?}");
+    assert!(ended.err.contains("warning: issuer away: no keys: "), "{ended:?}");
+    assert!(ended.err.contains("onnect"), "{ended:?}");
+}
+
+#[test]
 fn answers_come_while_input_is_still_open() {
     let keys = Keys::new("EdDSA");
     let token = keys.mint(&[]);
