@@ -7,7 +7,9 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use serde::Serialize;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{RefOr, Required};
+use utoipa::{Modify, OpenApi, ToSchema};
 
 /// `GET /openapi.json`.
 pub(super) async fn document() -> Response {
@@ -33,8 +35,29 @@ pub(super) async fn document() -> Response {
         (name = "signatures", description = "Is this signature over these bytes good?"),
         (name = "service", description = "About the service itself."),
     ),
+    modifiers(&TokenInHeader),
 )]
 struct Document;
+
+/// The token of `/v1/verify` may come in the header, and then there is no body. Clients that are generated from this
+/// document learn of it here: OpenAPI passes over a parameter that is called `Authorization`.
+struct TokenInHeader;
+
+impl Modify for TokenInHeader {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let scheme = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .bearer_format("JWT")
+            .description(Some("The token to be verified, with an empty body. It does not authorise the call."))
+            .build();
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("bearer", SecurityScheme::Http(scheme));
+        let operation = document.paths.paths.get_mut("/v1/verify").and_then(|path| path.post.as_mut());
+        if let Some(RefOr::T(body)) = operation.and_then(|operation| operation.request_body.as_mut()) {
+            body.required = Some(Required::False);
+        }
+    }
+}
 
 /// A token to be verified.
 #[derive(Serialize, ToSchema)]
@@ -259,9 +282,9 @@ struct Problem {
 #[utoipa::path(
     post, path = "/v1/verify", tag = "tokens", operation_id = "verify",
     params(
-        ("Authorization" = Option<String>, Header, description = "`Bearer` and the token, with an empty body"),
         ("X-Envoy-Expected-Rq-Timeout-Ms" = Option<u32>, Header, description = "How long the caller waits, in milliseconds"),
     ),
+    security((), ("bearer" = [])),
     request_body(content = TokenRequest, content_type = "application/json"),
     responses(
         (status = 200, description = "A verdict, good or bad", body = TokenVerdict, content_type = "application/json",
@@ -296,8 +319,10 @@ fn verify() {}
             (TokenAnswer = "application/x-ndjson"),
         )),
         (status = 400, description = "Not a JSON array", body = Problem, content_type = "application/problem+json"),
+        (status = 408, description = "Not sent in time", body = Problem, content_type = "application/problem+json"),
         (status = 413, description = "Too large", body = Problem, content_type = "application/problem+json"),
         (status = 415, description = "Neither JSON nor NDJSON", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "Overloaded or shutting down; see Retry-After", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 fn verify_batch() {}
@@ -311,6 +336,7 @@ fn verify_batch() {}
     responses(
         (status = 200, description = "A verdict, good or bad", body = SignatureVerdict, content_type = "application/json"),
         (status = 400, description = "Not a well-formed request", body = Problem, content_type = "application/problem+json"),
+        (status = 408, description = "Not sent in time", body = Problem, content_type = "application/problem+json"),
         (status = 413, description = "Too large", body = Problem, content_type = "application/problem+json"),
         (status = 415, description = "Not JSON", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "Overloaded, keys not available or shutting down; see Retry-After", body = Problem, content_type = "application/problem+json"),
@@ -334,8 +360,10 @@ fn verify_signature() {}
             (SignatureAnswer = "application/x-ndjson"),
         )),
         (status = 400, description = "Not a JSON array", body = Problem, content_type = "application/problem+json"),
+        (status = 408, description = "Not sent in time", body = Problem, content_type = "application/problem+json"),
         (status = 413, description = "Too large", body = Problem, content_type = "application/problem+json"),
         (status = 415, description = "Neither JSON nor NDJSON", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "Overloaded or shutting down; see Retry-After", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 fn verify_signature_batch() {}

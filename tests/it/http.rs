@@ -632,6 +632,11 @@ async fn the_openapi_document_describes_every_operation() {
     for path in ["/v1/verify:batch", "/v1/signatures:batch"] {
         assert!(paths[path]["post"]["requestBody"]["content"][NDJSON].is_object(), "{path}");
     }
+    // A token in the header goes without a body.
+    let verify = &paths["/v1/verify"]["post"];
+    assert_eq!(verify["requestBody"]["required"], false);
+    assert_eq!(verify["security"], json!([{}, { "bearer": [] }]));
+    assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
     // Every reference leads somewhere.
     let mut references = Vec::new();
     collect_references(&document, &mut references);
