@@ -119,7 +119,11 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome {
     background.block_on(stop_on_signal(settings, readiness, serving, runtime, admin_stop, admin_task))
 }
 
-/// Waits for a signal, then stops everything in order. A second signal ends the waiting.
+/// Signals this soon after the first are the same request: `timeout` and other wrappers send theirs to the process and
+/// to its group, so it comes twice.
+const SAME_REQUEST: Duration = Duration::from_millis(500);
+
+/// Waits for a signal, then stops everything in order. A later signal ends the waiting.
 async fn stop_on_signal(
     settings: Settings,
     readiness: Arc<Readiness>,
@@ -141,9 +145,13 @@ async fn stop_on_signal(
         // The admin listener ends by itself when it is told to; a panic in it would have been logged.
         let _ = admin_task.await;
     };
+    let again = async {
+        tokio::time::sleep(SAME_REQUEST).await;
+        runtime::shutdown_signal().await
+    };
     tokio::select! {
         () = stop => Ok(EXIT_ACCEPTED),
-        again = runtime::shutdown_signal() => {
+        again = again => {
             again.map_err(no_signals)?;
             Err(Failure::new("asked again to stop: connections were cut"))
         }

@@ -210,6 +210,18 @@ impl Server {
         self.ended()
     }
 
+    /// Asks it to stop again and again; its exit code.
+    pub fn terminate_until_ended(&mut self) -> Option<i32> {
+        for _ in 0..600 {
+            self.ask_to_stop();
+            std::thread::sleep(Duration::from_millis(100));
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+        }
+        panic!("it does not end: {}", self.log());
+    }
+
     /// Its exit code, once it has ended by itself.
     pub fn ended(&mut self) -> Option<i32> {
         let end = Instant::now() + Duration::from_secs(60);
