@@ -2,13 +2,13 @@
 //! It has a listener of its own, on loopback, so that the faces of the service are the same as in production.
 
 use std::io::Write as _;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::Deserialize;
@@ -20,6 +20,7 @@ use super::minting::{SigningError, SigningKey};
 use super::serve::{bind_tokio, local_address};
 use crate::config::{AlgorithmName, Span};
 use crate::faces::unix_now;
+use crate::http::{MediaType, media_type};
 use crate::jose::Algorithm;
 use crate::keys::prepare::{self, DocumentLimits, Origin};
 use crate::keys::{IssuerKeys, KeySetReport};
@@ -35,6 +36,8 @@ const NAME: &str = "dev";
 const PRINTED_TTL: Span = Span::secs(24 * 3600);
 /// How long a token is valid whose request says nothing.
 const TTL: Span = Span::secs(3600);
+/// The longest that a token may be valid: ten years.
+const TTL_MAX: Span = Span::secs(10 * 366 * 24 * 3600);
 /// The largest request to the minting endpoint.
 const REQUEST_MAX: usize = 64 * 1024;
 
@@ -157,22 +160,52 @@ struct MintRequest {
     ttl: Option<Span>,
 }
 
-async fn mint(State(issuer): State<Arc<DevIssuer>>, body: Bytes) -> Response {
+/// What a page from elsewhere, open in the developer's browser, must not get past: it can send a request here without
+/// asking only as a form or as plain text, and it cannot hide where it is from.
+fn refuse_other_sites(headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
+    if !headers.get_all(header::ORIGIN).iter().all(|origin| is_loopback_origin(origin.as_bytes())) {
+        return Err((StatusCode::FORBIDDEN, "only pages from this machine may mint tokens"));
+    }
+    match media_type(headers) {
+        Ok(MediaType::Json) => Ok(()),
+        Ok(_) => Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "send `content-type: application/json`")),
+        Err(_) => Err((StatusCode::BAD_REQUEST, "more than one `Content-Type` field was sent")),
+    }
+}
+
+/// Whether the value of `Origin` is a page served by this machine.
+fn is_loopback_origin(origin: &[u8]) -> bool {
+    let Ok(uri) = Uri::try_from(origin) else { return false };
+    let Some(host) = uri.host().filter(|_| uri.scheme().is_some()) else { return false };
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost") || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+}
+
+fn refusal(status: StatusCode, detail: &str) -> Response {
+    (status, axum::Json(json!({ "error": detail }))).into_response()
+}
+
+async fn mint(State(issuer): State<Arc<DevIssuer>>, headers: HeaderMap, body: Bytes) -> Response {
+    if let Err((status, detail)) = refuse_other_sites(&headers) {
+        return refusal(status, detail);
+    }
     let request = if body.trim_ascii().is_empty() { Ok(MintRequest::default()) } else { serde_json::from_slice(&body) };
     let request = match request {
         Ok(request) => request,
         Err(error) => {
             let detail =
                 format!("{error}; send {{\"alg\": \"ES256\", \"claims\": {{\"sub\": \"alice\"}}, \"ttl\": \"5m\"}}");
-            return (StatusCode::BAD_REQUEST, axum::Json(json!({ "error": detail }))).into_response();
+            return refusal(StatusCode::BAD_REQUEST, &detail);
         }
     };
+    let ttl = request.ttl.unwrap_or(TTL);
+    if ttl > TTL_MAX {
+        return refusal(StatusCode::BAD_REQUEST, &format!("a ttl of {ttl} is above {TTL_MAX}"));
+    }
     let algorithm = request.alg.map_or(Algorithm::EdDsa, |name| name.0);
-    match issuer.mint(algorithm, request.claims, request.ttl.unwrap_or(TTL), unix_now()) {
+    match issuer.mint(algorithm, request.claims, ttl, unix_now()) {
         Ok(token) => axum::Json(json!({ "token": token, "alg": algorithm.name() })).into_response(),
-        Err(error) => {
-            (StatusCode::INTERNAL_SERVER_ERROR, axum::Json(json!({ "error": error.to_string() }))).into_response()
-        }
+        Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
     }
 }
 
@@ -232,7 +265,7 @@ curl -s http://{data}/v1/verify -H 'content-type: application/json' -d '{{"token
 
 Mint another, with any algorithm and any claims:
 
-curl -s http://{issuer}/dev/mint -d '{{"alg":"ES256","claims":{{"sub":"alice"}},"ttl":"5m"}}'
+curl -s http://{issuer}/dev/mint -H 'content-type: application/json' -d '{{"alg":"ES256","claims":{{"sub":"alice"}},"ttl":"5m"}}'
 
 Ctrl-C stops.
 "#
@@ -262,6 +295,35 @@ mod tests {
             let request = TokenRequest { token: token.into(), issuer: None, audience: None, now, deadline: None };
             let verdict = verifier.verify(&mut context, &request, std::time::Instant::now());
             assert!(matches!(verdict, Ok(Verdict::Accepted(_))), "{algorithm}: {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn only_pages_of_this_machine_and_programs_may_mint() {
+        let json = ("content-type", "application/json");
+        type Field = (&'static str, &'static str);
+        let cases: [(&[Field], Option<u16>); 13] = [
+            (&[json], None),
+            (&[json, ("origin", "http://localhost:3000")], None),
+            (&[json, ("origin", "https://127.0.0.1")], None),
+            (&[json, ("origin", "http://[::1]:8081")], None),
+            (&[json, ("origin", "https://evil.example")], Some(403)),
+            (&[json, ("origin", "http://localhost.evil.example")], Some(403)),
+            (&[json, ("origin", "http://127.0.0.1.evil.example")], Some(403)),
+            (&[json, ("origin", "http://localhost@evil.example")], Some(403)),
+            (&[json, ("origin", "null")], Some(403)),
+            (&[json, ("origin", "http://localhost"), ("origin", "https://evil.example")], Some(403)),
+            (&[("content-type", "text/plain")], Some(415)),
+            (&[], Some(415)),
+            (&[json, ("content-type", "text/plain")], Some(400)),
+        ];
+        for (fields, want) in cases {
+            let mut headers = HeaderMap::new();
+            for (name, value) in fields {
+                headers.append(*name, axum::http::HeaderValue::from_static(value));
+            }
+            let got = refuse_other_sites(&headers).err().map(|(status, _)| status.as_u16());
+            assert_eq!(got, want, "{fields:?}");
         }
     }
 

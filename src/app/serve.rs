@@ -24,7 +24,7 @@ use crate::grpc::{self, ServingState};
 use crate::http::{self, ConnectionSettings};
 use crate::keys::remote::FetchHandle;
 use crate::keys::watch::WatchHandle;
-use crate::runtime::{self, Background, ConnectionGuard, Listener, Runtime, RuntimeConfig, ShardInit};
+use crate::runtime::{self, Background, ConnectionGuard, Listener, Runtime, RuntimeConfig, ShardInit, StopSignals};
 use crate::telemetry::{self, CheckMetrics, Metrics, MetricsSources};
 use crate::verify::{IssuerEntry, ShardVerifier, Verifier, VerifierOptions};
 
@@ -34,7 +34,7 @@ const DEV_SETTINGS: &str = "{telemetry: {log_level: warn}, shutdown: {announce: 
 const READINESS_POLL: Duration = Duration::from_millis(50);
 
 pub(super) fn run(arguments: &ServeArguments) -> Outcome {
-    let settings = load_settings(arguments)?;
+    let mut settings = load_settings(arguments)?;
     if arguments.dev {
         require_loopback(&settings, arguments.dev_issuer)?;
     }
@@ -42,7 +42,8 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome {
         LogFormat::Text => telemetry::LogFormat::Human,
         LogFormat::Json => telemetry::LogFormat::Json,
     };
-    telemetry::init_logging(format, &log_filter(settings.telemetry.log_level)).map_err(Failure::new)?;
+    // Dropped last: how the end went is logged too.
+    let logging = telemetry::init_logging(format, &log_filter(settings.telemetry.log_level)).map_err(Failure::new)?;
     for warning in config::warnings(&settings) {
         // In development the issuer is not in the configuration.
         if !arguments.dev || warning.path != "issuers" {
@@ -53,7 +54,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome {
     for failure in &replaced {
         tracing::error!(%failure, "a kernel was replaced; this machine may be faulty");
     }
-    limits::raise_open_files(settings.http.connections_max);
+    settings.http.connections_max = limits::connections(settings.http.connections_max);
 
     let background = Background::start().map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
     let dev = arguments.dev.then(|| Development::bind(&background, arguments.dev_issuer)).transpose()?;
@@ -98,7 +99,8 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome {
     let readiness = Arc::new(Readiness::new(settings.keys.readiness_wait.0));
     let metrics =
         Metrics::new(MetricsSources { checks, verifier: Arc::clone(&verifier), engine, kernels: kernels.clone() });
-    let metrics = Arc::new(metrics.with_connections(runtime.connections_reader()));
+    let metrics = metrics.with_connections(runtime.connections_reader());
+    let metrics = Arc::new(metrics.with_lost_log_lines(logging.lost_lines_reader()));
     let (admin_stop, admin_drain) = Drain::channel();
     let admin_router = admin::router(AdminState {
         metrics,
@@ -108,6 +110,8 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome {
     });
     let admin_task = background.handle().spawn(admin::serve(admin_listener, admin_router, admin_drain));
     readiness.self_test_passed();
+    // Before anybody is told that there is something to stop.
+    let signals = background.block_on(async { StopSignals::watch() }).map_err(|error| no_signals(&error))?;
     runtime.listen(data, &background);
     background.handle().spawn(announce_ready(Arc::clone(&readiness), verifier, serving.clone()));
     tracing::info!(data = %data_address, admin = %admin_address, shards, "serving");
@@ -116,7 +120,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome {
         dev.announce(data_address, admin_address)?;
         dev.serve(&background);
     }
-    background.block_on(stop_on_signal(settings, readiness, serving, runtime, admin_stop, admin_task))
+    background.block_on(stop_on_signal(signals, settings, readiness, serving, runtime, admin_stop, admin_task))
 }
 
 /// Signals this soon after the first are the same request: `timeout` and other wrappers send theirs to the process and
@@ -125,6 +129,7 @@ const SAME_REQUEST: Duration = Duration::from_millis(500);
 
 /// Waits for a signal, then stops everything in order. A later signal ends the waiting.
 async fn stop_on_signal(
+    mut signals: StopSignals,
     settings: Settings,
     readiness: Arc<Readiness>,
     serving: ServingState,
@@ -132,8 +137,7 @@ async fn stop_on_signal(
     admin_stop: DrainSwitch,
     admin_task: tokio::task::JoinHandle<()>,
 ) -> Outcome {
-    let no_signals = |error: std::io::Error| Failure::new(format!("cannot wait for signals: {error}"));
-    let signal = runtime::shutdown_signal().await.map_err(no_signals)?;
+    let signal = signals.next().await;
     tracing::info!(?signal, "draining");
     readiness.drain();
     serving.not_serving().await;
@@ -147,25 +151,35 @@ async fn stop_on_signal(
     };
     let again = async {
         tokio::time::sleep(SAME_REQUEST).await;
-        runtime::shutdown_signal().await
+        // Watching anew forgets the signals up to here.
+        Ok(StopSignals::watch()?.next().await)
     };
     tokio::select! {
         () = stop => Ok(EXIT_ACCEPTED),
         again = again => {
-            again.map_err(no_signals)?;
+            again.map_err(|error| no_signals(&error))?;
             Err(Failure::new("asked again to stop: connections were cut"))
         }
     }
 }
 
+fn no_signals(error: &std::io::Error) -> Failure {
+    Failure::new(format!("cannot wait for signals: {error}"))
+}
+
 /// The level is for this crate. Others say what they must and no more: at their lower levels transports show what they
-/// carry, and tokens are never logged.
+/// carry, and tokens are never logged. What the HTTP/2 transport warns of is what clients do, who could fill the log
+/// with it: only those who look for a fault are shown that.
 fn log_filter(level: LogLevel) -> String {
+    let transport = match level {
+        LogLevel::Error | LogLevel::Warn | LogLevel::Info => LogLevel::Error,
+        LogLevel::Debug | LogLevel::Trace => LogLevel::Warn,
+    };
     let others = match level {
         LogLevel::Error => LogLevel::Error,
         LogLevel::Warn | LogLevel::Info | LogLevel::Debug | LogLevel::Trace => LogLevel::Warn,
     };
-    format!("{},verilane={}", others.name(), level.name())
+    format!("{},h2={},verilane={}", others.name(), transport.name(), level.name())
 }
 
 /// The sum at every start, its parts for those who ask.

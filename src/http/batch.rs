@@ -40,7 +40,7 @@ pub(super) async fn signatures(state: ShardState, request: Request) -> Response 
 async fn batch(state: ShardState, request: Request, reader: Reader) -> Result<Response, Problem> {
     let (parts, incoming) = request.into_parts();
     body::refuse_coding(&parts.headers)?;
-    match body::media_type(&parts.headers) {
+    match body::media_type(&parts.headers)? {
         MediaType::Json => {
             let call_ends = ShardState::call_ends(body::caller_timeout(&parts.headers));
             let settings = state.settings();

@@ -64,7 +64,7 @@ fn too_large(max: usize) -> Problem {
 
 /// What a body is said to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MediaType {
+pub(crate) enum MediaType {
     /// `application/json`.
     Json,
     /// `application/x-ndjson` or `application/ndjson`: one JSON text a line.
@@ -75,11 +75,15 @@ pub(super) enum MediaType {
     Absent,
 }
 
-/// Reads `Content-Type`, without its parameters.
-pub(super) fn media_type(headers: &HeaderMap) -> MediaType {
-    let Some(value) = headers.get(header::CONTENT_TYPE) else { return MediaType::Absent };
+/// Reads `Content-Type`, without its parameters. Two of them are refused: a proxy in front may have read the other one.
+pub(crate) fn media_type(headers: &HeaderMap) -> Result<MediaType, Problem> {
+    let mut fields = headers.get_all(header::CONTENT_TYPE).iter();
+    let Some(value) = fields.next() else { return Ok(MediaType::Absent) };
+    if fields.next().is_some() {
+        return Err(Problem::fault(RequestFault::Invalid, "More than one `Content-Type` field was sent."));
+    }
     let essence = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-    if essence.eq_ignore_ascii_case(b"application/json") {
+    Ok(if essence.eq_ignore_ascii_case(b"application/json") {
         MediaType::Json
     } else if essence.eq_ignore_ascii_case(b"application/x-ndjson")
         || essence.eq_ignore_ascii_case(b"application/ndjson")
@@ -87,17 +91,16 @@ pub(super) fn media_type(headers: &HeaderMap) -> MediaType {
         MediaType::NdJson
     } else {
         MediaType::Other
-    }
+    })
 }
 
 /// Refuses a coded body: what it expands to has no bound that could be told beforehand.
 pub(super) fn refuse_coding(headers: &HeaderMap) -> Result<(), Problem> {
-    match headers.get(header::CONTENT_ENCODING) {
-        Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"identity") => {
-            Err(Problem::fault(RequestFault::MediaTypeUnsupported, "A content coding is not accepted."))
-        }
-        _ => Ok(()),
+    let mut codings = headers.get_all(header::CONTENT_ENCODING).iter();
+    if codings.all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Ok(());
     }
+    Err(Problem::fault(RequestFault::MediaTypeUnsupported, "A content coding is not accepted."))
 }
 
 static EXPECTED_TIMEOUT: HeaderName = HeaderName::from_static("x-envoy-expected-rq-timeout-ms");

@@ -17,6 +17,7 @@ mod problem;
 mod takeup;
 mod verify;
 
+pub(crate) use body::{MediaType, media_type};
 pub use connection::{ConnectionSettings, serve_connection};
 pub use problem::Problem;
 

@@ -63,7 +63,7 @@ fn read_json(
     body: &Bytes,
     deadline: Option<std::time::Instant>,
 ) -> Result<Item, Problem> {
-    if body::media_type(headers) != MediaType::Json {
+    if body::media_type(headers)? != MediaType::Json {
         return Err(Problem::fault(RequestFault::MediaTypeUnsupported, "The body must be application/json."));
     }
     reader(body, Place::Single, deadline).map_err(|fault| Problem::fault(RequestFault::Invalid, fault.detail))

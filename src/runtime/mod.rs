@@ -23,7 +23,7 @@ pub use listener::Listener;
 pub use loads::{ConnectionGuard, ConnectionStats};
 pub use service::{Drained, Runtime, RuntimeConfig};
 pub use shard_thread::{ConnectionHandler, ShardApp, ShardInit};
-pub use signal::{Signal, shutdown_signal};
+pub use signal::{Signal, StopSignals};
 
 /// How many cores this process may use, at least 1: what `auto` shards come to. Containers' CPU quotas count.
 #[must_use]

@@ -61,6 +61,13 @@ impl Metrics {
         self
     }
 
+    /// The same, with the count of lost log lines that `read` tells.
+    #[must_use]
+    pub fn with_lost_log_lines(mut self, read: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        self.registry.register_collector(Box::new(LostLogLines(Box::new(read))));
+        self
+    }
+
     /// The page, in the text format of Prometheus.
     ///
     /// # Errors
@@ -269,6 +276,21 @@ impl Collector for Connections {
         let one = |count| [(Vec::new(), number(count))];
         page.counter("verilane_connections_accepted", "Connections given to a shard", one(stats.accepted))?;
         page.counter("verilane_connections_refused", "Connections closed at the limit", one(stats.refused))
+    }
+}
+
+struct LostLogLines(Box<dyn Fn() -> u64 + Send + Sync>);
+
+impl fmt::Debug for LostLogLines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LostLogLines(..)")
+    }
+}
+
+impl Collector for LostLogLines {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Log lines that were not written: standard error was not read, or could not be written to";
+        Page(encoder).counter("verilane_log_lines_lost", help, [(Vec::new(), number((self.0)()))])
     }
 }
 

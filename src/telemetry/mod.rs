@@ -10,5 +10,5 @@ mod metrics;
 mod process;
 
 pub use checks::{CheckMetrics, ShardObserver};
-pub use logging::{LogFormat, LoggingError, init_logging};
+pub use logging::{LogFormat, Logging, LoggingError, init_logging};
 pub use metrics::{METRICS_CONTENT_TYPE, Metrics, MetricsSources};

@@ -42,6 +42,19 @@ fn development_mode_prints_commands_that_work_and_stops_cleanly() {
         let verdict = post(&data, "/v1/verify", &serde_json::json!({ "token": forged(token) }).to_string());
         assert_eq!(verdict["reason"], "signature_invalid", "{algorithm}: {verdict}");
     }
+    let refused = [
+        ("content-type: text/plain", "{}", 415),
+        ("content-type: application/json\r\norigin: https://evil.example", "{}", 403),
+        ("content-type: application/json", "{\"ttl\":\"4000d\"}", 400),
+    ];
+    for (fields, body, want) in refused {
+        let head = format!("POST /dev/mint HTTP/1.1\r\nhost: {issuer}\r\nconnection: close\r\n{fields}\r\n");
+        let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+        let (status, answer) = exchange(&issuer, &request).unwrap();
+        assert_eq!(status, want, "{fields}: {answer}");
+        assert!(!answer.contains("token\":"), "{answer}");
+    }
+
     let without_expiry = post(&issuer, "/dev/mint", "{\"claims\":{\"exp\":null}}");
     let verdict = post(&data, "/v1/verify", &serde_json::json!({ "token": without_expiry["token"] }).to_string());
     assert_eq!(verdict["reason"], "expiry_missing");
@@ -241,6 +254,61 @@ fn a_log_that_cannot_be_written_stops_nothing() {
     let token = post(&issuer, "/dev/mint", "")["token"].as_str().unwrap().to_owned();
     assert_eq!(post(&data, "/v1/verify", &format!("{{\"token\":\"{token}\"}}"))["verdict"], "accepted");
     assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn a_log_that_nobody_reads_stops_nothing() {
+    let free = "127.0.0.1:0";
+    let mut command = verilane(&["serve", "--dev", "--listen", free, "--admin", free, "--dev-issuer", free]);
+    command.env("VERILANE__TELEMETRY__LOG_LEVEL", "debug");
+    let (mut server, log) = Server::spawn_logging_to_pipe(command);
+    server.wait_for_line("Ctrl-C");
+    let (data, admin, issuer) = (server.address("data    "), server.address("admin   "), server.address("issuer  "));
+    let token = post(&issuer, "/dev/mint", "{}")["token"].as_str().unwrap().to_owned();
+    // One line of a hundred bytes or more for each token: many times what a pipe holds, and more than what may wait.
+    let forged = forged(&token);
+    let batch = serde_json::to_string(&vec![forged.as_str(); 1000]).unwrap();
+    for _ in 0..20 {
+        // HTTP/1.0: an answer that is not cut into chunks.
+        let head = "POST /v1/verify:batch HTTP/1.0\r\ncontent-type: application/json\r\n";
+        let request = format!("{head}content-length: {}\r\n\r\n{batch}", batch.len());
+        let (_, answers) = exchange(&data, &request).unwrap();
+        let answers: Vec<Value> = serde_json::from_str(&answers).unwrap();
+        assert_eq!(answers.len(), 1000);
+        assert!(answers.iter().all(|answer| answer["reason"] == "signature_invalid"), "{}", answers[0]);
+    }
+    for _ in 0..100 {
+        let verdict = post(&data, "/v1/verify", &format!("{{\"token\":\"{forged}\"}}"));
+        assert_eq!(verdict["reason"], "signature_invalid");
+    }
+    let (_, page) = get(&admin, "/metrics").unwrap();
+    let lost = page.lines().find_map(|line| line.strip_prefix("verilane_log_lines_lost_total ")).expect("the metric");
+    assert!(lost.parse::<f64>().unwrap() > 0.0, "{lost}");
+    assert_eq!(server.terminate(), Some(0));
+    drop(log);
+}
+
+#[cfg(unix)]
+#[test]
+fn clients_cannot_take_the_descriptors_of_the_admin_listener() {
+    let free = "127.0.0.1:0";
+    let binary = verilane(&[]);
+    let mut command = std::process::Command::new("sh");
+    command.arg("-c").arg("ulimit -n 96 && exec \"$0\" \"$@\"").arg(binary.get_program());
+    command.args(["serve", "--dev", "--listen", free, "--admin", free, "--dev-issuer", free]);
+    let mut server = Server::spawn(command);
+    server.wait_for_line("Ctrl-C");
+    let (data, admin) = (server.address("data    "), server.address("admin   "));
+    let _open: Vec<_> = (0..150).map(|_| TcpStream::connect(&data).unwrap()).collect();
+    eventually(
+        "connections are refused",
+        || get(&admin, "/metrics").expect("the admin listener answers").1,
+        |page| {
+            page.lines().any(|line| line.starts_with("verilane_connections_refused_total ") && !line.ends_with(" 0"))
+        },
+    );
+    assert_eq!(get(&admin, "/livez").map(|(status, _)| status), Some(200));
+    assert!(server.log().contains("the limit of open files is too low"), "{}", server.log());
 }
 
 #[test]

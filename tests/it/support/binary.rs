@@ -151,9 +151,21 @@ impl Server {
         Self::start(command, log, device.into(), tempfile::tempdir().expect("a directory"))
     }
 
-    fn start(mut command: Command, log: std::fs::File, errors: PathBuf, directory: TempDir) -> Self {
+    fn start(command: Command, log: std::fs::File, errors: PathBuf, directory: TempDir) -> Self {
+        Self::launch(command, log.into(), errors, directory)
+    }
+
+    fn launch(mut command: Command, log: Stdio, errors: PathBuf, directory: TempDir) -> Self {
         let child = command.stdout(Stdio::piped()).stderr(log).spawn().expect("the binary starts");
         Self { child, printed: String::new(), errors, _directory: directory }
+    }
+
+    /// With its log in a pipe that the caller may leave unread.
+    pub fn spawn_logging_to_pipe(command: Command) -> (Self, std::io::PipeReader) {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        let directory = tempfile::tempdir().expect("a directory");
+        let errors = directory.path().join("none");
+        (Self::launch(command, writer.into(), errors, directory), reader)
     }
 
     pub fn log(&self) -> String {
@@ -168,7 +180,12 @@ impl Server {
         while !line.starts_with(start) {
             line.clear();
             let read = out.read_line(&mut line).unwrap();
-            assert!(read > 0, "the server ended: {}{}", self.printed, std::fs::read_to_string(&self.errors).unwrap());
+            assert!(
+                read > 0,
+                "the server ended: {}{}",
+                self.printed,
+                std::fs::read_to_string(&self.errors).unwrap_or_default()
+            );
             self.printed.push_str(&line);
         }
     }
