@@ -11,6 +11,9 @@ use crate::api::{ErrorRow, RequestFault, error_row, fault_row, reason_code};
 use crate::faces::{KeySpec, SignatureSpec, token_request};
 use crate::verify::{Accepted, Error, Reason, Rejection, SignatureVerdict, TokenRequest, Verdict};
 
+/// The field of a status that has the stable code.
+pub(super) const CODE: &str = "verilane-code";
+
 /// The question a message asks.
 pub(super) fn token(message: proto::VerifyRequest, deadline: Option<Instant>) -> TokenRequest {
     token_request(Bytes::from(message.token), message.issuer, message.audience, deadline)
@@ -148,9 +151,32 @@ pub(super) fn fault_status(fault: RequestFault, detail: &str) -> Status {
     row_status(&fault_row(fault), detail)
 }
 
+/// The transport library's own statuses about a request, in our words and with a code. It calls a message it cannot read
+/// its own internal error; internal errors of ours have a code already.
+pub(super) fn coded(status: Status) -> Status {
+    if status.metadata().contains_key(CODE) {
+        return status;
+    }
+    match status.code() {
+        Code::OutOfRange => fault_status(RequestFault::TooLarge, "The message is longer than this method takes."),
+        Code::Internal => {
+            fault_status(RequestFault::Invalid, &format!("The message cannot be read: {}.", status.message()))
+        }
+        // A compressed message. The number is what the protocol asks for, and this field says which codings there are:
+        // only the code is missing.
+        Code::Unimplemented if status.metadata().contains_key("grpc-accept-encoding") => {
+            let mut status = status;
+            let code = MetadataValue::from_static(fault_row(RequestFault::MediaTypeUnsupported).code);
+            status.metadata_mut().insert(CODE, code);
+            status
+        }
+        _ => status,
+    }
+}
+
 fn row_status(row: &ErrorRow, detail: &str) -> Status {
     let mut metadata = MetadataMap::new();
-    metadata.insert("verilane-code", MetadataValue::from_static(row.code));
+    metadata.insert(CODE, MetadataValue::from_static(row.code));
     if let Some(seconds) = row.retry_after_s {
         metadata.insert("grpc-retry-pushback-ms", MetadataValue::from(u64::from(seconds) * 1000));
     }

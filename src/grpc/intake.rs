@@ -11,14 +11,13 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::HeaderName;
 use axum::middleware::Next;
 use axum::response::Response;
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use send_wrapper::SendWrapper;
 use tokio::time::Sleep;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use super::convert;
 use super::items::EntryCount;
@@ -47,18 +46,22 @@ pub(super) async fn bound_body(State(intake): State<Intake>, request: Request, n
     let entries = intake.entries_max.map(EntryCount::new);
     let body = |inner| Body::new(BoundBody { inner, claim: counted, entries, late });
     let response = next.run(request.map(body)).await;
-    if response.headers().get(&GRPC_STATUS).is_some_and(|code| code == OUT_OF_RANGE) {
-        // The library's own word for a message above the bound. Ours has one code for everything that is too large.
-        return too_large("The message is longer than this method takes.").into_http();
-    }
     response.map(|body| Body::new(Held::new(body, claim)))
 }
 
-static GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
-const OUT_OF_RANGE: &str = "11";
+/// Middleware for every method: a status that the library made up by itself, before a method ran, gets a code.
+pub(super) async fn code_statuses(response: Response) -> Response {
+    if response.headers().contains_key(convert::CODE) {
+        return response;
+    }
+    match Status::from_header_map(response.headers()) {
+        Some(status) if status.code() != Code::Ok => convert::coded(status).into_http(),
+        _ => response,
+    }
+}
 
-/// The answer to a message above a bound.
-pub(super) fn too_large(detail: &str) -> Status {
+/// The answer to a batch above a bound.
+fn too_large(detail: &str) -> Status {
     convert::fault_status(RequestFault::TooLarge, detail)
 }
 

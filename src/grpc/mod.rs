@@ -72,5 +72,6 @@ pub fn router(state: ShardState, serving: &ServingState) -> Result<Router, tonic
     let reflection = Routes::new(reflection().build_v1()?.max_decoding_message_size(SMALL_MESSAGE_MAX))
         .add_service(reflection().build_v1alpha()?.max_decoding_message_size(SMALL_MESSAGE_MAX));
     // The fallback for unknown gRPC services must not stand in the way of the HTTP face's own.
-    Ok(reflection.into_axum_router().reset_fallback().merge(health).merge(unary).merge(streaming))
+    let all = reflection.into_axum_router().reset_fallback().merge(health).merge(unary).merge(streaming);
+    Ok(all.layer(middleware::map_response(intake::code_statuses)))
 }

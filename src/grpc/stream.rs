@@ -9,9 +9,9 @@ use futures_util::Stream;
 use futures_util::future::LocalBoxFuture;
 use tokio::task::JoinSet;
 use tokio::time::Sleep;
-use tonic::{Code, Status, Streaming};
+use tonic::{Status, Streaming};
 
-use super::{convert, intake, proto};
+use super::{convert, proto};
 use crate::api::RequestFault;
 use crate::faces::{Claim, ShardState, batch_bytes};
 use crate::verify::Error;
@@ -114,9 +114,7 @@ impl Answers {
                 }
                 Poll::Ready(Some(Err(status))) => {
                     self.requests = None;
-                    // The library's own word for a message above the bound.
-                    let too_large = status.code() == Code::OutOfRange;
-                    self.last = Some(if too_large { intake::too_large("A message is too long.") } else { status });
+                    self.last = Some(convert::coded(status));
                 }
                 Poll::Ready(None) => self.requests = None,
                 Poll::Pending => return,

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::time::Instant;
 
 use bytes::Bytes;
-use serde::Deserialize;
+use serde::de::{Error as _, Unexpected};
+use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
@@ -14,6 +15,9 @@ use crate::verify::TokenRequest;
 
 /// Longest `id` that is returned with an answer, in bytes of JSON text.
 const ID_BYTES_MAX: usize = 128;
+
+/// The answer to what is no object where nothing else is taken.
+const OBJECT_ONLY: &str = "A JSON object is expected here.";
 
 /// Where an item stands, which decides whether it may carry an `id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +63,9 @@ pub(super) type Reader = fn(&Bytes, Place, Option<Instant>) -> Result<Item, Item
 struct TokenText<'a> {
     #[serde(borrow)]
     token: Cow<'a, str>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     issuer: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     audience: Option<String>,
     #[serde(borrow, default)]
     id: Option<&'a RawValue>,
@@ -71,20 +75,37 @@ struct TokenText<'a> {
 #[serde(deny_unknown_fields)]
 struct SignatureText<'a> {
     algorithm: String,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "given_borrowed")]
     message: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "given_borrowed")]
     message_text: Option<Cow<'a, str>>,
     #[serde(borrow)]
     signature: Cow<'a, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "given_raw")]
     key: Option<&'a RawValue>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     key_id: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     issuer: Option<String>,
     #[serde(borrow, default)]
     id: Option<&'a RawValue>,
+}
+
+/// A member that is there has a value: `null` is most likely a fault of the client's, and reading it as absent would
+/// silently leave out the check that was asked for.
+fn given<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
+    String::deserialize(value).map(Some)
+}
+
+/// The same for a text that borrows where it can.
+fn given_borrowed<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Cow<'de, str>>, D::Error> {
+    BorrowedText::deserialize(value).map(|text| Some(text.0))
+}
+
+/// The same for JSON text.
+fn given_raw<'de, D: Deserializer<'de>>(value: D) -> Result<Option<&'de RawValue>, D::Error> {
+    let text = <&RawValue>::deserialize(value)?;
+    if text.get() == "null" { Err(D::Error::invalid_type(Unexpected::Unit, &"a value")) } else { Ok(Some(text)) }
 }
 
 /// Reads `{"token": .., "issuer"?: .., "audience"?: ..}`, or in a batch also a bare string.
@@ -95,10 +116,10 @@ pub(super) fn read_token(text: &Bytes, place: Place, deadline: Option<Instant>) 
         return Ok(Item { id: None, question: Question::Token(request) });
     }
     let shape = match place {
-        Place::Single => "A JSON object is expected here.",
+        Place::Single => OBJECT_ONLY,
         Place::InBatch => "A JSON object, or a token as a JSON string in quotes, is expected here.",
     };
-    let parsed: TokenText<'_> = parse_object(text, shape)?;
+    let parsed: TokenText<'_> = parse_object(text, shape).map_err(|fault| with_id(fault, text, place))?;
     let id = read_id(text, parsed.id, place)?;
     let token = share(text, parsed.token);
     let request = crate::faces::token_request(token, parsed.issuer, parsed.audience, deadline);
@@ -107,7 +128,7 @@ pub(super) fn read_token(text: &Bytes, place: Place, deadline: Option<Instant>) 
 
 /// Reads `{"algorithm": .., "message" or "message_text": .., "signature": .., "key" or "key_id": .., "issuer"?: ..}`.
 pub(super) fn read_signature(text: &Bytes, place: Place, deadline: Option<Instant>) -> Result<Item, ItemFault> {
-    let parsed: SignatureText<'_> = parse_object(text, "A JSON object is expected here.")?;
+    let parsed: SignatureText<'_> = parse_object(text, OBJECT_ONLY).map_err(|fault| with_id(fault, text, place))?;
     let id = read_id(text, parsed.id, place)?;
     let fail = |detail: &str| ItemFault { id: id.clone(), detail: detail.to_owned() };
     let decode = |what: &str, value: &str| {
@@ -168,6 +189,21 @@ fn read_id(body: &Bytes, id: Option<&RawValue>, place: Place) -> Result<Option<B
     Ok(Some(body.slice_ref(text.as_bytes())))
 }
 
+/// The fault with the `id` of an item that is otherwise wrong, so that its sender can tell which one it was.
+fn with_id(fault: ItemFault, body: &Bytes, place: Place) -> ItemFault {
+    #[derive(Deserialize)]
+    struct IdText<'a> {
+        #[serde(borrow, default)]
+        id: Option<&'a RawValue>,
+    }
+    if place == Place::Single {
+        return fault;
+    }
+    let found: Option<IdText<'_>> = parse_object(body, OBJECT_ONLY).ok();
+    let id = found.and_then(|text| read_id(body, text.id, place).ok().flatten());
+    ItemFault { id, ..fault }
+}
+
 /// Parses an object, or answers with `otherwise`. Only an object: by itself the parser would also take an array as the
 /// members in their order.
 fn parse_object<'a, T: Deserialize<'a>>(text: &'a [u8], otherwise: &str) -> Result<T, ItemFault> {
@@ -196,6 +232,9 @@ pub(super) fn explain(error: &serde_json::Error) -> String {
             let expected = text.find("expected ").map_or("", |at| &text[at..]);
             let end = expected.rfind(" at line").unwrap_or(expected.len());
             format!("Unknown member at line {line} column {column}: {}.", &expected[..end])
+        }
+        Category::Data if text.starts_with("invalid type: null") => {
+            format!("A value is null at line {line} column {column}; leave out a member that has no value.")
         }
         Category::Data => format!("A value has the wrong type at line {line} column {column}."),
         Category::Syntax => format!("Not JSON at line {line} column {column}."),
@@ -232,6 +271,8 @@ mod tests {
         for (text, want) in [
             (r#"{"tokne":"s3cret"}"#, "Unknown member at line 1 column 8: expected one of"),
             (r#"{"token":["s3cret"]}"#, "A value has the wrong type"),
+            (r#"{"token":"s3cret","audience":null}"#, "A value is null at line 1 column"),
+            (r#"{"token":"s3cret","issuer":null}"#, "A value is null at line 1 column"),
             (r#"{"token":"s3cret","token":"s3cret"}"#, "duplicate field `token`"),
             (r#"{"issuer":"s3cret"}"#, "missing field `token`"),
             (r#"{"token":"s3cret"} x"#, "Not JSON at line 1"),
@@ -270,6 +311,26 @@ mod tests {
     }
 
     #[test]
+    fn a_faulty_item_keeps_its_id_if_that_can_be_read() {
+        for (text, want) in [
+            (r#"{"id":"a","token":5}"#, Some(r#""a""#)),
+            (r#"{"token":"s3cret","audience":null,"id":7}"#, Some("7")),
+            (r#"{"tokne":"s3cret","id":"a"}"#, Some(r#""a""#)),
+            (r#"{"id":"a"}"#, Some(r#""a""#)),
+            (r#"{"token":5,"id":{}}"#, None),
+            (r#"{"token":5,"id":1,"id":2}"#, None),
+            (r#"{"id":"a","token":"s3cret""#, None),
+            (r#"["a"]"#, None),
+        ] {
+            let text = Bytes::from_static(text.as_bytes());
+            for reader in [read_token as Reader, read_signature] {
+                let fault = reader(&text, Place::InBatch, None).map(|_| ()).unwrap_err();
+                assert_eq!(fault.id.as_deref(), want.map(str::as_bytes), "{text:?}");
+            }
+        }
+    }
+
+    #[test]
     fn a_signature_needs_one_message_and_one_key() {
         let cases = [
             (r#"{"algorithm":"ES256","signature":"AA","key_id":"k"}"#, "One of `message`"),
@@ -280,6 +341,11 @@ mod tests {
             (r#"{"algorithm":"ES256","signature":"AA","message":""}"#, "One of `key`"),
             (r#"{"algorithm":"ES256","signature":"AA","message":"","key":{},"key_id":"k"}"#, "Only one of `key`"),
             (r#"{"algorithm":"ES256","signature":"AA","message":"","key":{},"issuer":"i"}"#, "`issuer` goes with"),
+            (
+                r#"{"algorithm":"ES256","signature":"AA","message":null,"message_text":"","key_id":"k"}"#,
+                "A value is null",
+            ),
+            (r#"{"algorithm":"ES256","signature":"AA","message":"","key":null,"key_id":"k"}"#, "A value is null"),
             (r#"{"algorithm":"ES256","signature":"A=","message":"","key_id":"k"}"#, "`signature` is not base64url"),
         ];
         for (text, want) in cases {

@@ -68,10 +68,10 @@ struct TokenRequest {
     token: String,
     /// Whose policy and keys apply: an `iss` value or a configured name. Absent: the only issuer, or the one the
     /// token's own `iss` selects.
-    #[schema(nullable = true, required = false)]
+    #[schema(nullable = false, required = false)]
     issuer: Option<String>,
     /// An audience that must be in `aud`, besides what the policy asks.
-    #[schema(nullable = true, required = false)]
+    #[schema(nullable = false, required = false)]
     audience: Option<String>,
 }
 
@@ -82,10 +82,10 @@ struct TokenItem {
     /// The compact serialization, without any prefix.
     token: String,
     /// As in `TokenRequest`.
-    #[schema(nullable = true, required = false)]
+    #[schema(nullable = false, required = false)]
     issuer: Option<String>,
     /// As in `TokenRequest`.
-    #[schema(nullable = true, required = false)]
+    #[schema(nullable = false, required = false)]
     audience: Option<String>,
     /// Returned with the answer. At most 128 bytes of JSON text.
     #[schema(required = false)]
@@ -214,21 +214,21 @@ struct SignatureRequest {
     #[schema(example = "EdDSA")]
     algorithm: String,
     /// What is signed, base64url without padding.
-    #[schema(required = false)]
+    #[schema(nullable = false, required = false)]
     message: Option<String>,
     /// What is signed, as text; its UTF-8 bytes count.
-    #[schema(required = false)]
+    #[schema(nullable = false, required = false)]
     message_text: Option<String>,
     /// The signature in JWA form (RFC 7518), base64url without padding.
     signature: String,
     /// A JWK. A secret (`kty` `oct`) is accepted: send one over a protected channel only.
-    #[schema(required = false, value_type = Object)]
+    #[schema(nullable = false, required = false, value_type = Object)]
     key: Option<serde_json::Value>,
     /// `kid` of a configured issuer's key.
-    #[schema(required = false)]
+    #[schema(nullable = false, required = false)]
     key_id: Option<String>,
     /// Goes with `key_id`: an `iss` value or a configured name. May be absent if only one issuer is configured.
-    #[schema(required = false)]
+    #[schema(nullable = false, required = false)]
     issuer: Option<String>,
     /// In a batch only: returned with the answer.
     #[schema(required = false)]

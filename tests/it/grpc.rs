@@ -284,6 +284,50 @@ async fn a_message_that_does_not_come_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn messages_that_cannot_be_read_are_faults_of_the_request_with_a_code() {
+    use http_body_util::{BodyExt as _, Full};
+    use tonic::codegen::Service as _;
+
+    let server = Server::start();
+    let mut channel = channel(&server).await;
+    // Each: the coding that is announced, what is sent, and the status and code.
+    let cases: [(&str, &[u8], Code, &str); 5] = [
+        // A field of five bytes, of which none comes.
+        ("identity", &[0, 0, 0, 0, 2, 10, 5], Code::InvalidArgument, "request_invalid"),
+        // The first field as a number.
+        ("identity", &[0, 0, 0, 0, 2, 8, 1], Code::InvalidArgument, "request_invalid"),
+        // Less than what the frame announces.
+        ("identity", &[0, 0, 0, 0, 9, 10], Code::InvalidArgument, "request_invalid"),
+        // Said to be compressed, with no word on how.
+        ("identity", &[1, 0, 0, 0, 2, 10, 0], Code::InvalidArgument, "request_invalid"),
+        ("gzip", &[1, 0, 0, 0, 2, 10, 0], Code::Unimplemented, "media_type_unsupported"),
+    ];
+    for method in ["Verify", "VerifySignature", "VerifyBatch", "VerifyStream"] {
+        for (coding, sent, want, code) in cases {
+            if method == "VerifyStream" && sent[5..] == [8, 1] {
+                // There the first field is a number.
+                continue;
+            }
+            let request = http::Request::post(server.url(&format!("/verilane.v1.Verifier/{method}")))
+                .header("content-type", "application/grpc")
+                .header("te", "trailers")
+                .header("grpc-encoding", coding)
+                .body(tonic::body::Body::new(Full::new(Bytes::copy_from_slice(sent))))
+                .unwrap();
+            std::future::poll_fn(|cx| channel.poll_ready(cx)).await.unwrap();
+            let (head, body) = channel.call(request).await.unwrap().into_parts();
+            let trailers = body.collect().await.unwrap().trailers().cloned();
+            let status = tonic::Status::from_header_map(&head.headers)
+                .or_else(|| tonic::Status::from_header_map(&trailers?))
+                .expect("a status");
+            assert_eq!(status.code(), want, "{method} {coding} {sent:?}: {status}");
+            assert_eq!(status.metadata().get("verilane-code").unwrap(), code, "{method} {coding} {sent:?}");
+        }
+    }
+    assert!(VerifierClient::new(channel).verify(ask(server.token("alice"))).await.is_ok());
+}
+
+#[tokio::test]
 async fn raw_signatures_are_verified() {
     let server = Server::start();
     let mut client = client(&server).await;

@@ -272,6 +272,36 @@ async fn a_json_batch_keeps_order_and_isolates_bad_items() {
 }
 
 #[tokio::test]
+async fn an_item_whose_audience_is_null_is_refused_under_its_id() {
+    let server = Server::start();
+    let token = server.token("alice");
+    let response = post_json(&server, "/v1/verify", &json!({ "token": token, "audience": null })).send().await.unwrap();
+    assert!(problem(response, 400, "request_invalid").await.contains("null"));
+    let items = json!([{ "id": "a", "token": 5 }, { "id": "b", "token": token, "audience": null }, { "id": 3, "token": token }]);
+    let answers = json_of(post_json(&server, "/v1/verify:batch", &items).send().await.unwrap()).await;
+    let got: Vec<_> = answers.as_array().unwrap().iter().map(|answer| (&answer["id"], &answer["verdict"])).collect();
+    assert_eq!(
+        got,
+        [(&json!("a"), &json!("error")), (&json!("b"), &json!("error")), (&json!(3), &json!("accepted"))],
+        "{answers}"
+    );
+}
+
+#[tokio::test]
+async fn two_content_types_are_refused_and_codings_wherever_they_stand() {
+    let server = Server::start();
+    let body = json!({ "token": server.token("alice") });
+    for path in ["/v1/verify", "/v1/verify:batch", "/v1/signatures:verify", "/v1/signatures:batch"] {
+        let request = post_json(&server, path, &body).header("content-type", NDJSON);
+        let detail = problem(request.send().await.unwrap(), 400, "request_invalid").await;
+        assert!(detail.contains("Content-Type"), "{path}: {detail}");
+        let request = post_json(&server, path, &body).header("content-encoding", "identity");
+        let request = request.header("content-encoding", "gzip");
+        problem(request.send().await.unwrap(), 415, "media_type_unsupported").await;
+    }
+}
+
+#[tokio::test]
 async fn a_json_batch_has_a_bounded_number_of_items() {
     let faces = FaceSettings { batch_items_max: 3, ..FaceSettings::default() };
     let server = Server::start_with(Options { faces, ..Options::default() });
