@@ -90,7 +90,7 @@ pub(super) struct VerifyArguments {
     #[arg(long, value_name = "AUD")]
     pub(super) audience: Vec<String>,
     /// The time to judge by: seconds since 1970, or as in 2026-01-31T12:00:00Z. Default: now.
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_negative_numbers = true)]
     pub(super) now: Option<i64>,
     /// Tolerated clock difference, such as 30s.
     #[arg(long, value_name = "TIME", conflicts_with = "config")]
@@ -170,7 +170,7 @@ pub(super) struct MintArguments {
     #[arg(long, conflicts_with = "ttl")]
     pub(super) no_expiry: bool,
     /// The time of issue: seconds since 1970, or as in 2026-01-31T12:00:00Z. Default: now.
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_negative_numbers = true)]
     pub(super) now: Option<i64>,
     /// One claim. The value is taken as JSON if it is JSON, else as text. Wins over everything else.
     #[arg(long, value_name = "NAME=VALUE")]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::units::{AlgorithmName, Span};
 use crate::keys::remote;
@@ -20,8 +20,9 @@ pub struct IssuerSettings {
     /// At least one must be in the token's `aud`. Empty: `aud` is not looked at, which `verilane check` warns about.
     #[serde(default)]
     pub audiences: Vec<String>,
-    /// Algorithms allowed. Empty: every algorithm its keys fit.
-    #[serde(default)]
+    /// Algorithms allowed. Absent: every algorithm its keys fit.
+    #[serde(default, deserialize_with = "at_least_one")]
+    #[schemars(length(min = 1))]
     pub algorithms: Vec<AlgorithmName>,
     /// Claims that must be present.
     #[serde(default)]
@@ -207,6 +208,15 @@ impl IssuerSettings {
             max_lifetime_s: self.max_lifetime.map(|span| span.0.as_secs()),
         }
     }
+}
+
+/// A list that is not empty: whoever writes an empty one does not mean that everything is allowed.
+fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<AlgorithmName>, D::Error> {
+    let names = Vec::deserialize(deserializer)?;
+    if names.is_empty() {
+        return Err(serde::de::Error::custom("the list is empty; leave it out to allow every algorithm the keys fit"));
+    }
+    Ok(names)
 }
 
 const fn yes() -> bool {

@@ -193,6 +193,8 @@ const JUDGEMENTS: &[Judgement] = &[
     ("other audience", &[], &["--audience", "x"], Some("audience_mismatch")),
     ("expired", &["--ttl", "1s"], &["--now", "1700000001"], Some("expired")),
     ("within leeway", &["--ttl", "1s"], &["--now", "1700000001", "--leeway", "1s"], None),
+    ("before 1970", &["--now", "-5", "--ttl", "1s"], &["--now", "-4"], Some("expired")),
+    ("not yet expired before 1970", &["--now", "-5", "--ttl", "1s"], &["--now", "-5"], None),
     ("time as a date", &[], &["--now", "2023-11-14T22:13:20Z"], None),
     ("not yet", &["--claim", "nbf=1700000001"], &[], Some("not_yet_valid")),
     ("no expiry", &["--no-expiry"], &[], Some("expiry_missing")),

@@ -217,6 +217,11 @@ const BAD_ISSUERS: &[(&str, &str, &str)] = &[
         "    keys: {jwks_inline: '{\"kty\":\"oct\",\"k\":\"AAAA\"}'}\n",
         "keys.jwks_inline: holds a secret (kty oct)",
     ),
+    (
+        "no algorithm",
+        "    algorithms: []\n    keys: {discovery: true}\n",
+        "issuers[0].algorithms: the list is empty; leave it out",
+    ),
     ("hmac by url", "    algorithms: [HS256]\n    keys: {jwks_url: https://a.example/k}\n", "HS256 needs a secret"),
     ("rsa by secret", "    algorithms: [RS256]\n    keys: {secret_env: S}\n", "RS256 needs a public key"),
     ("part of a second", "    leeway: 1500ms\n    keys: {discovery: true}\n", "leeway: 1s 500ms is not a whole"),
