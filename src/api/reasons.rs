@@ -71,7 +71,7 @@ pub const fn reason_row(reason: Reason) -> ReasonRow {
         Reason::KeyInvalid => row("key_invalid", "The given key cannot be used", INVALID_REQUEST),
         Reason::SignatureInvalid => row("signature_invalid", "The signature is not valid", INVALID_TOKEN),
         Reason::NumericDateInvalid => {
-            row("numeric_date_invalid", "A date claim is not a number in range", INVALID_TOKEN)
+            row("numeric_date_invalid", "A date claim is not a number, or is beyond 2^53 - 1 seconds", INVALID_TOKEN)
         }
         Reason::ExpiryMissing => row("expiry_missing", "The token has no exp", INVALID_TOKEN),
         Reason::Expired => row("expired", "The token has expired", INVALID_TOKEN),
