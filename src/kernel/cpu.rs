@@ -59,6 +59,26 @@ pub const fn architecture() -> &'static str {
     std::env::consts::ARCH
 }
 
+/// Proof that this CPU has what the AVX-512 IFMA kernels are compiled for ([`HaveAvx512::NEEDS`]). Made only here, so
+/// whoever holds one may run code that enables these features.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub(in crate::kernel) struct HaveAvx512(());
+
+#[cfg(target_arch = "x86_64")]
+impl HaveAvx512 {
+    /// What the CPU and operating system must offer, as a person reads it.
+    pub(in crate::kernel) const NEEDS: &'static str = "AVX-512 F, BW, DQ, VL, VBMI2 and IFMA";
+
+    /// The features behind [`Self::NEEDS`]. Every `#[target_feature]` list of these kernels is a subset of it.
+    const FEATURES: [&'static str; 6] = ["avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi2", "avx512ifma"];
+
+    /// The proof, if every feature is present and none is hidden.
+    pub(in crate::kernel) fn detect() -> Option<Self> {
+        Self::FEATURES.iter().all(|name| has(name)).then_some(Self(()))
+    }
+}
+
 struct Detected {
     features: Vec<Feature>,
     unknown_disabled: Vec<String>,

@@ -1,10 +1,11 @@
 //! Prepared keys: decoded, checked once, in the form kernels read. Per-key tables of faster backends live inside the
 //! family's own type.
 
-use super::{Scheme, ecdsa_p256, ecdsa_p384, ecdsa_p521, ecdsa_secp256k1, ed25519, hmac, rsa};
+use super::{Scheme, Tier, ecdsa_p256, ecdsa_p384, ecdsa_p521, ecdsa_secp256k1, ed25519, hmac, rsa};
 
 /// A key ready to verify with. Immutable to its users; shared as `Arc<PreparedKey>`.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "keys are few, live long and are shared behind an `Arc`")]
 pub enum PreparedKey {
     /// Ed25519 public key: canonical, on the curve, not of small order.
     Ed25519(ed25519::PublicKey),
@@ -148,6 +149,49 @@ impl PreparedKey {
                 secret.supports(scheme)
             }
             _ => false,
+        }
+    }
+
+    /// How much of this key's arithmetic is done ahead; `None` if no kernel that this CPU runs keeps tables for it. A key
+    /// starts as [`Tier::Bare`].
+    #[must_use]
+    pub fn tier(&self) -> Option<Tier> {
+        match self {
+            Self::Ed25519(key) => key.tier(),
+            _ => None,
+        }
+    }
+
+    /// Builds the table of that tier, which takes up to some milliseconds, and puts it in place of the current one.
+    /// Verification goes on meanwhile, on any thread. Nothing happens if the key has no tiers, or this one already.
+    pub fn set_tier(&self, tier: Tier) {
+        if let Self::Ed25519(key) = self {
+            key.set_tier(tier);
+        }
+    }
+
+    /// Memory of the table of that tier, in bytes, for a key like this one.
+    #[must_use]
+    pub fn tier_bytes(&self, tier: Tier) -> usize {
+        match self {
+            Self::Ed25519(_) => ed25519::PublicKey::tier_bytes(tier),
+            _ => 0,
+        }
+    }
+
+    /// Whether both are the same key, for keys with tables; others say no. A key set that is loaded again keeps the
+    /// tables of the keys that stay.
+    #[must_use]
+    pub fn is_same_with_tables(&self, other: &Self) -> bool {
+        matches!((self, other), (Self::Ed25519(one), Self::Ed25519(two)) if one.is_same(two))
+    }
+
+    /// Signatures that kernels in lanes checked with this key so far. Only keys with tiers count.
+    #[must_use]
+    pub fn uses(&self) -> u64 {
+        match self {
+            Self::Ed25519(key) => key.uses(),
+            _ => 0,
         }
     }
 

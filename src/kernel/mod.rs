@@ -22,11 +22,21 @@ mod registry;
 pub mod rsa;
 mod scheme;
 mod self_test;
+mod sha512;
+mod tier;
+mod vector;
+#[cfg(target_arch = "x86_64")]
+#[doc(hidden)]
+pub mod x86_tsc;
 
 pub use key::{KeyError, PreparedKey};
 pub use registry::{Entry, KernelTable, REGISTRY, SelectError, Selection, available, entries};
 pub use scheme::Scheme;
 pub use self_test::{KatFailure, self_test};
+#[cfg(target_arch = "x86_64")]
+#[doc(hidden)]
+pub use sha512::avx512_x8::Sha512Lanes;
+pub use tier::Tier;
 
 use std::any::Any;
 
@@ -157,6 +167,24 @@ pub trait Kernel: Send + Sync + std::fmt::Debug {
     /// # Panics
     /// If `jobs` holds more than [`GROUP_WIDTH`] jobs, which is a fault of the caller.
     fn run(&self, scratch: &mut Scratch, jobs: &[Job<'_>]) -> LaneMask;
+
+    /// Answers any number of jobs as lane groups of [`GROUP_WIDTH`] (the last may be shorter): `masks[k]` becomes what
+    /// [`Kernel::run`] says of the `k`-th group. Backends share work between the groups of a long run where that pays;
+    /// the answers are the same.
+    ///
+    /// # Panics
+    /// If `masks` has fewer entries than there are groups, which is a fault of the caller.
+    fn run_many(&self, scratch: &mut Scratch, jobs: &[Job<'_>], masks: &mut [LaneMask]) {
+        assert_masks(jobs, masks);
+        for (group, mask) in jobs.chunks(GROUP_WIDTH).zip(masks) {
+            *mask = self.run(scratch, group);
+        }
+    }
+}
+
+/// Panics if there are fewer masks than lane groups: no job may go unanswered.
+pub(crate) fn assert_masks(jobs: &[Job<'_>], masks: &[LaneMask]) {
+    assert!(masks.len() >= jobs.len().div_ceil(GROUP_WIDTH), "{} masks for {} jobs", masks.len(), jobs.len());
 }
 
 /// Runs `check` over the jobs one by one: the body of every kernel of width one.

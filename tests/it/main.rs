@@ -3,11 +3,13 @@ mod support;
 
 mod conformance;
 mod differential;
+mod ed25519_lanes;
 mod engine;
 mod jose;
 mod kernel;
 mod keys;
 mod policy;
+mod tables;
 mod tidy;
 mod verify;
 

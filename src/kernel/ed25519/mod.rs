@@ -20,12 +20,16 @@
 //! Every signature gets its own exact equation. The randomised batch equation is deliberately absent: it answers for
 //! the batch and not for the token, and differs from the single answer on mixed-order points.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512_ifma;
 mod portable;
 
-use curve25519_dalek::edwards::CompressedEdwardsY;
+use std::sync::{LazyLock, OnceLock};
+
+use curve25519_dalek::constants::EIGHT_TORSION;
 use ed25519_dalek::VerifyingKey;
 
-use super::{Entry, KeyError, Scheme};
+use super::{Entry, KeyError, Scheme, Tier};
 
 /// Bytes of an encoded key.
 const KEY_LEN: usize = 32;
@@ -38,28 +42,103 @@ const P: [u8; KEY_LEN] = {
     p
 };
 
-/// A checked Ed25519 public key with its point decompressed.
+/// The encoding of the neutral element, `y = 1`.
+const IDENTITY: [u8; KEY_LEN] = {
+    let mut y = [0; KEY_LEN];
+    y[0] = 1;
+    y
+};
+
+/// The encoding of the point of order 2, `y = p - 1`.
+const MINUS_ONE: [u8; KEY_LEN] = {
+    let mut y = P;
+    y[0] -= 1;
+    y
+};
+
+/// A checked Ed25519 public key.
 pub struct PublicKey {
-    point: VerifyingKey,
+    encoded: [u8; KEY_LEN],
+    /// For the portable kernel.
+    portable: OnceLock<Option<VerifyingKey>>,
+    /// For kernels in lanes.
+    #[cfg(target_arch = "x86_64")]
+    lanes: avx512_ifma::LaneKey,
 }
 
 impl PublicKey {
     pub(super) fn new(encoded: &[u8]) -> Result<Self, KeyError> {
         let encoded: &[u8; KEY_LEN] =
             encoded.try_into().map_err(|_| KeyError::Length { got: encoded.len(), expected: KEY_LEN })?;
-        if !y_below_p(encoded) {
-            return Err(KeyError::NonCanonical);
-        }
-        let point = CompressedEdwardsY(*encoded).decompress().ok_or(KeyError::NotOnCurve)?;
-        // Decompression forgives a sign bit on x = 0; compressing again does not reproduce it.
-        if point.compress().as_bytes() != encoded {
-            return Err(KeyError::NonCanonical);
-        }
-        if point.is_small_order() {
-            return Err(KeyError::SmallOrder);
-        }
-        Ok(Self { point: VerifyingKey::from(point) })
+        check_form(encoded)?;
+        let point = VerifyingKey::from_bytes(encoded).map_err(|_| KeyError::NotOnCurve)?;
+        Ok(Self {
+            encoded: *encoded,
+            portable: OnceLock::from(Some(point)),
+            #[cfg(target_arch = "x86_64")]
+            lanes: avx512_ifma::LaneKey::default(),
+        })
     }
+
+    /// The key as `ed25519-dalek` has it. `None` only if it is no point, which no key is that loaded.
+    fn verifying_key(&self) -> Option<&VerifyingKey> {
+        self.portable.get_or_init(|| VerifyingKey::from_bytes(&self.encoded).ok()).as_ref()
+    }
+
+    /// See [`super::PreparedKey::is_same_with_tables`].
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.encoded == other.encoded
+    }
+
+    /// See [`super::PreparedKey::tier`].
+    pub(super) fn tier(&self) -> Option<Tier> {
+        #[cfg(target_arch = "x86_64")]
+        return self.lanes.tier();
+        #[cfg(not(target_arch = "x86_64"))]
+        None
+    }
+
+    /// See [`super::PreparedKey::set_tier`].
+    pub(super) fn set_tier(&self, tier: Tier) {
+        #[cfg(target_arch = "x86_64")]
+        self.lanes.set_tier(&self.encoded, tier);
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = tier;
+    }
+
+    /// See [`super::PreparedKey::tier_bytes`].
+    pub(super) fn tier_bytes(tier: Tier) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        return avx512_ifma::LaneKey::bytes(tier);
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let _ = tier;
+            0
+        }
+    }
+
+    /// See [`super::PreparedKey::uses`].
+    pub(super) fn uses(&self) -> u64 {
+        #[cfg(target_arch = "x86_64")]
+        return self.lanes.uses();
+        #[cfg(not(target_arch = "x86_64"))]
+        0
+    }
+}
+
+/// What can be said of an encoding without looking for its point: it is canonical, and none of the eight points of
+/// small order, each of which has one canonical encoding.
+fn check_form(encoded: &[u8; KEY_LEN]) -> Result<(), KeyError> {
+    static SMALL_ORDER: LazyLock<[[u8; KEY_LEN]; 8]> =
+        LazyLock::new(|| EIGHT_TORSION.map(|point| point.compress().to_bytes()));
+    let mut unsigned = *encoded;
+    unsigned[KEY_LEN - 1] &= 0x7f;
+    // y = 1 and y = -1 have x = 0, which has no sign.
+    let x_is_zero = unsigned == IDENTITY || unsigned == MINUS_ONE;
+    if !y_below_p(&unsigned) || x_is_zero && unsigned != *encoded {
+        return Err(KeyError::NonCanonical);
+    }
+    if SMALL_ORDER.contains(encoded) { Err(KeyError::SmallOrder) } else { Ok(()) }
 }
 
 impl std::fmt::Debug for PublicKey {
@@ -68,16 +147,22 @@ impl std::fmt::Debug for PublicKey {
     }
 }
 
-/// Whether the y coordinate, the encoding without its sign bit, is reduced.
-fn y_below_p(encoded: &[u8; KEY_LEN]) -> bool {
-    let mut y = *encoded;
-    y[KEY_LEN - 1] &= 0x7f;
+/// Whether y, the encoding without its sign bit, is reduced.
+fn y_below_p(y: &[u8; KEY_LEN]) -> bool {
     y.iter().rev().lt(P.iter().rev())
 }
 
 /// Best first.
-pub const ENTRIES: &[Entry] =
-    &[Entry { scheme: Scheme::Ed25519, backend: "portable", needs: "", open: || Some(&portable::Portable) }];
+pub const ENTRIES: &[Entry] = &[
+    #[cfg(target_arch = "x86_64")]
+    Entry {
+        scheme: Scheme::Ed25519,
+        backend: "avx512_ifma",
+        needs: avx512_ifma::NEEDS,
+        open: avx512_ifma::Avx512Ifma::open,
+    },
+    Entry { scheme: Scheme::Ed25519, backend: "portable", needs: "", open: || Some(&portable::Portable) },
+];
 
 #[cfg(test)]
 mod tests {

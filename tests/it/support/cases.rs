@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verilane::kernel::{GROUP_WIDTH, Job, Kernel, LaneMask, PreparedKey, Scheme};
+use verilane::kernel::{GROUP_WIDTH, Job, Kernel, LaneMask, PreparedKey, Scheme, Tier};
 
 use super::random::Random;
 
@@ -70,6 +70,7 @@ pub fn run_in_lanes(
 ) -> Result<(), Disagreement> {
     let mut order: Vec<(&Case, bool)> = cases.iter().map(|(case, expected)| (case, *expected)).collect();
     random.shuffle(&mut order);
+    vary_tiers(cases, random);
     let mut scratch = kernel.scratch();
     for _ in 0..rounds {
         for group in order.chunks(GROUP_WIDTH) {
@@ -78,6 +79,15 @@ pub fn run_in_lanes(
         order.rotate_right(1);
     }
     Ok(())
+}
+
+/// Gives keys that have tiers one at random, so that groups are mixed.
+fn vary_tiers(cases: &[(Case, bool)], random: &mut Random) {
+    for (case, _) in cases {
+        if case.key.tier() == Some(Tier::Bare) && random.below(2) == 0 {
+            case.key.set_tier(if random.below(8) == 0 { Tier::Medium } else { Tier::Small });
+        }
+    }
 }
 
 /// Checks that no kernel of `scheme` may accept: no signature, far too long a signature, a key of another family.

@@ -3,6 +3,7 @@
 #[cfg(feature = "server")]
 pub mod binary;
 pub mod cases;
+pub mod ed25519_cases;
 pub mod faulty_kernels;
 #[cfg(feature = "server")]
 pub mod jwks_server;

@@ -17,6 +17,12 @@ impl Random {
         Self(seed)
     }
 
+    /// The numbers of a seed.
+    #[allow(dead_code, reason = "the tests take the seed from the environment, the example from its command line")]
+    pub fn from_seed(seed: u64) -> Self {
+        Self(seed)
+    }
+
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
