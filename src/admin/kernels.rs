@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::kernel::{Entry, KatFailure, KernelTable, Scheme, cpu, entries};
+use curve25519_dalek::constants::ED25519_BASEPOINT_COMPRESSED;
+
+use crate::kernel::{Entry, KatFailure, KernelTable, PreparedKey, Scheme, Tier, cpu, entries};
 
 /// Features and kernels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -17,8 +19,19 @@ pub struct KernelReport {
     pub unknown_disabled: Vec<String>,
     /// One entry a scheme.
     pub kernels: Vec<KernelInfo>,
+    /// Tables that Ed25519 keys get with traffic, smallest first; empty where no kernel uses them.
+    pub key_tables: Vec<KeyTableInfo>,
     /// Kernels that failed their self-test and were replaced.
     pub self_test_failures: Vec<String>,
+}
+
+/// A size of table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KeyTableInfo {
+    /// Its tier.
+    pub tier: &'static str,
+    /// Memory for each key that has it.
+    pub bytes: usize,
 }
 
 /// One CPU feature.
@@ -71,9 +84,17 @@ impl KernelReport {
             features: cpu::features().iter().map(feature).collect(),
             unknown_disabled: cpu::unknown_disabled().iter().map(ToString::to_string).collect(),
             kernels: Scheme::ALL.into_iter().map(|scheme| kernel_info(table, failures, scheme)).collect(),
+            key_tables: key_tables(),
             self_test_failures: failures.iter().map(ToString::to_string).collect(),
         }
     }
+}
+
+/// The tiers as a key of this CPU has them; the base point is as good a key as any.
+fn key_tables() -> Vec<KeyTableInfo> {
+    let key = PreparedKey::ed25519(ED25519_BASEPOINT_COMPRESSED.as_bytes()).ok().filter(|key| key.tier().is_some());
+    let info = |key: &PreparedKey, tier: Tier| KeyTableInfo { tier: tier.name(), bytes: key.tier_bytes(tier) };
+    key.iter().flat_map(|key| Tier::ALL.map(|tier| info(key, tier))).collect()
 }
 
 fn kernel_info(table: &KernelTable, failures: &[KatFailure], scheme: Scheme) -> KernelInfo {

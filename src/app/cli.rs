@@ -7,6 +7,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
 
 use crate::config::{AlgorithmName, Span};
 use crate::jose::Algorithm;
+use crate::kernel::Tier;
 
 /// Verifies JWTs and signatures: as a service over HTTP and gRPC, and here on the command line.
 #[derive(Debug, Parser)]
@@ -32,6 +33,8 @@ pub(super) enum Command {
     Check(CheckArguments),
     /// Show what this CPU has and which kernel is chosen for every scheme.
     Cpu(CpuArguments),
+    /// Measure what this CPU gives, beside the usual libraries.
+    Bench(BenchArguments),
 }
 
 #[derive(Debug, Args)]
@@ -235,6 +238,90 @@ pub(super) struct CpuArguments {
     /// Choose as if these kernels were forced: `portable`, or `scheme/backend`.
     #[arg(long, value_name = "NAME", value_delimiter = ',', action = ArgAction::Append)]
     pub(super) kernel: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  verilane bench                                  everything; takes about a minute
+  verilane bench --scheme ed25519 --pin 1
+  verilane bench --scheme ed25519 --keys 1 --tier bare,small,medium,large,full
+  verilane bench --scheme hmac,rsa --message 64,400,4096
+  verilane bench --scheme ed25519 --backend avx512_ifma --keys 1,16,256 --time 1s --json > ed25519.json
+
+Results go to standard output, progress to standard error. Quiet the machine first, and give --pin on one with more
+than one kind of core. Exit code 2 if any verdict was wrong.")]
+pub(super) struct BenchArguments {
+    /// Schemes, as `verilane cpu` names them, or a family: `hmac`, `rsa_pss`. Default: all.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(super) scheme: Vec<String>,
+    /// Backends, as `verilane cpu` names them. Default: all that this CPU can run.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(super) backend: Vec<String>,
+    /// Bytes of a message: what a signature covers, header and payload of a token.
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "400", value_parser = parse_message)]
+    pub(super) message: Vec<usize>,
+    /// How many prepared keys take turns, for schemes whose keys have large tables (Ed25519).
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,16,256", value_parser = parse_keys)]
+    pub(super) keys: Vec<usize>,
+    /// Tables that prepared keys have, for the same schemes: `small`, `medium`, `large`, `full`, `bare` (none), or
+    /// `auto`: the largest of which those of all keys fit --key-memory.
+    #[arg(long, value_name = "TIER", value_delimiter = ',', default_value = "auto", value_parser = parse_tier)]
+    pub(super) tier: Vec<TierChoice>,
+    /// Memory for the tables of all keys, with `--tier auto`.
+    #[arg(long, value_name = "SIZE", default_value = "64 MiB")]
+    pub(super) key_memory: bytesize::ByteSize,
+    /// Jobs in a long run.
+    #[arg(long, value_name = "JOBS", default_value_t = 1024, value_parser = parse_run)]
+    pub(super) run: usize,
+    /// Bits of RSA keys: 2048, 3072, 4096 or 8192.
+    #[arg(long, value_name = "BITS", default_value_t = 2048, value_parser = parse_bits)]
+    pub(super) rsa_bits: usize,
+    /// Time for each row, warm-up included. Slow rows take longer, for at least three turns.
+    #[arg(long, value_name = "TIME", default_value = "300ms")]
+    pub(super) time: Span,
+    /// Stay on this CPU, as the operating system counts them.
+    #[arg(long, value_name = "CPU")]
+    pub(super) pin: Option<usize>,
+    /// One JSON object.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Which tables prepared keys get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TierChoice {
+    /// The largest that fits the memory.
+    Auto,
+    /// This one.
+    Fixed(Tier),
+}
+
+fn parse_tier(text: &str) -> Result<TierChoice, String> {
+    if text == "auto" {
+        return Ok(TierChoice::Auto);
+    }
+    let tier = Tier::ALL.into_iter().find(|tier| tier.name() == text).map(TierChoice::Fixed);
+    tier.ok_or_else(|| format!("`auto`, {}", Tier::ALL.map(|tier| format!("`{tier}`")).join(", ")))
+}
+
+/// A number from `least` to `most`.
+fn parse_count(text: &str, least: usize, most: usize) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count) if (least..=most).contains(&count) => Ok(count),
+        _ => Err(format!("a number from {least} to {most}")),
+    }
+}
+
+fn parse_message(text: &str) -> Result<usize, String> {
+    parse_count(text, 0, 64 * 1024)
+}
+
+fn parse_keys(text: &str) -> Result<usize, String> {
+    parse_count(text, 1, 1024)
+}
+
+fn parse_run(text: &str) -> Result<usize, String> {
+    parse_count(text, 1, 4096)
 }
 
 fn parse_time(text: &str) -> Result<i64, String> {

@@ -58,6 +58,12 @@ fn as_text(report: &KernelReport) -> String {
             }
         }
     }
+    if !report.key_tables.is_empty() {
+        let _ = writeln!(text, "\nTables of Ed25519 keys, by tier (bytes a key; keys.table_memory bounds the sum)");
+        for table in &report.key_tables {
+            let _ = writeln!(text, "  {:<24} {}", table.tier, table.bytes);
+        }
+    }
     let _ = match report.self_test_failures.len() {
         0 => writeln!(text, "\nSelf-test: every kernel gave the right answers."),
         count => writeln!(text, "\nSelf-test: {count} kernels gave wrong answers and were replaced."),

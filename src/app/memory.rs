@@ -55,6 +55,7 @@ pub(super) fn plan(settings: &Settings, cores: usize, kernels: &KernelTable) -> 
             issuers.saturating_mul(keys.keys_max as u64 * KEY_BYTES + 2 * keys.document.0),
             format!("{issuers} issuers, {} keys, documents of {}", keys.keys_max, keys.document),
         ),
+        line("key tables", keys.table_memory.0, "all issuers together".to_owned()),
     ];
     let total = lines.iter().fold(0_u64, |sum, line| sum.saturating_add(line.bytes.0));
     lines.push(line("total", total, "if everything is at its bound at once".to_owned()));

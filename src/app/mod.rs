@@ -1,6 +1,7 @@
 //! Layer 5: composition and the command line. Owns arguments, exit codes and the order in which the service starts and
-//! stops. The only module that signs anything, and only for `mint`, `keygen` and the development issuer.
+//! stops. The only module that signs anything, and only for `mint`, `keygen`, `bench` and the development issuer.
 
+mod bench;
 mod check;
 mod cli;
 mod cpu;
@@ -49,6 +50,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Keygen(arguments) => keygen::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Cpu(arguments) => cpu::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),

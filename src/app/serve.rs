@@ -23,6 +23,7 @@ use crate::faces::{Drain, DrainSwitch, FaceSettings, ShardState};
 use crate::grpc::{self, ServingState};
 use crate::http::{self, ConnectionSettings};
 use crate::keys::remote::FetchHandle;
+use crate::keys::tables::TableBuilder;
 use crate::keys::watch::WatchHandle;
 use crate::runtime::{self, Background, ConnectionGuard, Listener, Runtime, RuntimeConfig, ShardInit, StopSignals};
 use crate::telemetry::{self, CheckMetrics, Metrics, MetricsSources};
@@ -69,6 +70,10 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome {
     let names: Vec<Arc<str>> = issuers.iter().map(|issuer| Arc::clone(&issuer.name)).collect();
     let verifier = Arc::new(ArcSwap::from_pointee(Verifier::new(issuers, options).map_err(Failure::new)?));
     log_memory(&memory::plan(&settings, runtime::cores(), &kernels));
+
+    let keys_of_issuers = verifier.load().issuers().iter().map(|issuer| Arc::clone(&issuer.keys)).collect();
+    let _tables = TableBuilder::spawn(keys_of_issuers, settings.keys.table_memory.bytes())
+        .map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
 
     let shards = settings.engine.shards.resolve(runtime::cores());
     let engine = Engine::new(shards, &kernels, &memory::engine_config(&settings));

@@ -230,6 +230,8 @@ pub struct KeySettings {
     pub proxy: Proxy,
     /// How often key files are read without a notice of change.
     pub file_poll: Span,
+    /// Memory for tables that make keys with traffic faster, over all issuers. 0 keeps none.
+    pub table_memory: Size,
     /// Largest key document, fetched or local.
     pub document: Size,
     /// Most keys of one issuer.
@@ -253,6 +255,7 @@ impl Default for KeySettings {
             fetch_timeout: Span::secs(10),
             proxy: Proxy::Direct,
             file_poll: Span::secs(30),
+            table_memory: Size(crate::keys::tables::TABLE_BYTES_DEFAULT as u64),
             document: Size::mib(1),
             keys_max: 256,
         }

@@ -142,6 +142,7 @@ fn keys(settings: &Settings, found: &mut Found) {
     within(found, at("connect_timeout"), &keys.connect_timeout, &(Span::millis(10)..=Span::secs(60)));
     within(found, at("fetch_timeout"), &keys.fetch_timeout, &(Span::millis(10)..=Span::secs(300)));
     within(found, at("file_poll"), &keys.file_poll, &(Span::secs(1)..=Span::secs(3600)));
+    within(found, at("table_memory"), &keys.table_memory, &(Size(0)..=Size::mib(64 * 1024)));
     within(found, at("document"), &keys.document, &(Size::kib(1)..=Size::mib(64)));
     within(found, at("keys_max"), &keys.keys_max, &(1..=10_000));
     refresh(found, at, keys.refresh_floor, keys.refresh_ceiling, keys.stale_max);

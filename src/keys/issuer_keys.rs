@@ -13,6 +13,7 @@ use arc_swap::{ArcSwapOption, Guard};
 #[cfg(feature = "fetch")]
 use super::refetch::RefetchGate;
 use super::{KeySet, KeySetReport, Refetch};
+use crate::kernel::PreparedKey;
 
 /// Handle on the key set of one issuer.
 #[derive(Debug, Default)]
@@ -114,6 +115,14 @@ impl IssuerKeys {
         usable.then_some(CurrentKeys(current))
     }
 
+    /// The prepared keys of the current set, whatever its age. Not for the path of a token.
+    #[must_use]
+    pub fn prepared_keys(&self) -> Vec<Arc<PreparedKey>> {
+        let current = self.current.load();
+        let keys = current.as_ref().map_or(&[][..], |snapshot| snapshot.set.keys());
+        keys.iter().map(|key| Arc::clone(&key.prepared)).collect()
+    }
+
     /// Replaces the set as a whole.
     pub fn publish(&self, set: KeySet, usable_until: Option<Instant>) {
         self.publish_reported(set, KeySetReport::default(), usable_until, Instant::now());
@@ -121,7 +130,8 @@ impl IssuerKeys {
 
     /// Replaces the set as a whole, with what loading it found. A key that is not in `set` stops working with this
     /// call: checks that start later do not see it.
-    pub fn publish_reported(&self, set: KeySet, report: KeySetReport, usable_until: Option<Instant>, now: Instant) {
+    pub fn publish_reported(&self, mut set: KeySet, report: KeySetReport, usable_until: Option<Instant>, now: Instant) {
+        set.take_over_tables(self.current.load().as_ref().map(|snapshot| &*snapshot.set));
         let mut status = self.lock_status();
         status.generation = set.generation();
         status.keys = set.keys().len();

@@ -18,7 +18,10 @@ use arrayvec::ArrayVec;
 use hashbrown::HashMap;
 
 use crate::jose::Algorithm;
-use crate::kernel::PreparedKey;
+use crate::kernel::{PreparedKey, Tier};
+
+/// Keys of one set that get a small table when the set is published; what is beyond waits for traffic.
+const TABLES_AT_LOAD_MAX: usize = 64;
 
 /// A prepared key with what its issuer said about it.
 #[derive(Clone, Debug)]
@@ -85,6 +88,25 @@ impl KeySet {
             }
         }
         Self { keys, by_key_id, generation: GENERATIONS.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// Makes the keys that `previous` has as well the same objects, and gives the others their first table. A set that
+    /// is fetched again with nothing changed for a key does not lose what was built for it.
+    pub(super) fn take_over_tables(&mut self, previous: Option<&Self>) {
+        for key in &mut self.keys {
+            let known = previous
+                .into_iter()
+                .flat_map(|set| &set.keys)
+                .find(|known| known.prepared.is_same_with_tables(&key.prepared));
+            if let Some(known) = known {
+                key.prepared = Arc::clone(&known.prepared);
+            }
+        }
+        for key in self.keys.iter().take(TABLES_AT_LOAD_MAX) {
+            if key.prepared.tier() == Some(Tier::Bare) {
+                key.prepared.set_tier(Tier::Small);
+            }
+        }
     }
 
     /// All keys.

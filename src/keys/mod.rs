@@ -9,6 +9,7 @@ mod refetch;
 #[cfg(feature = "fetch")]
 pub mod remote;
 pub mod source;
+pub mod tables;
 #[cfg(feature = "server")]
 pub mod watch;
 

@@ -14,6 +14,19 @@ pub(super) fn pin_current_thread(index: usize) -> Option<usize> {
     Some(core)
 }
 
+/// Binds the calling thread to the CPU the system knows by that number.
+///
+/// # Errors
+/// If there is no such CPU, or the process may not use it.
+pub(crate) fn pin_current_thread_to(cpu: usize) -> std::io::Result<()> {
+    if cpu >= CpuSet::MAX_CPU || !sched_getaffinity(None)?.is_set(cpu) {
+        return Err(std::io::Error::new(std::io::ErrorKind::NotFound, "it is not one of those this process may use"));
+    }
+    let mut only = CpuSet::new();
+    only.set(cpu);
+    Ok(sched_setaffinity(None, &only)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,7 @@
 //! hashing those leaves shards empty.
 
 mod acceptor;
-mod affinity;
+pub(crate) mod affinity;
 mod background;
 mod connection;
 mod listener;

@@ -15,7 +15,7 @@ use super::checks::{CheckMetrics, Kind};
 use super::engine::EngineStats;
 use super::process::ProcessStats;
 use crate::engine::Engine;
-use crate::kernel::{KernelTable, Scheme};
+use crate::kernel::{KernelTable, Scheme, Tier};
 use crate::runtime::ConnectionStats;
 use crate::verify::Verifier;
 
@@ -231,6 +231,34 @@ impl Collector for Keys {
             "verilane_keys_refetches",
             "Fetches asked for by a token with an unknown kid",
             issuers.iter().map(|(name, status)| (vec![("issuer", *name)], number(status.refetches))),
+        )?;
+        let tables: Vec<_> = verifier
+            .issuers()
+            .iter()
+            .flat_map(|issuer| {
+                let tiers: Vec<(Tier, usize)> = issuer
+                    .keys
+                    .prepared_keys()
+                    .iter()
+                    .filter_map(|key| key.tier().map(|tier| (tier, key.tier_bytes(tier))))
+                    .collect();
+                Tier::ALL.into_iter().filter_map(move |tier| {
+                    let bytes = tiers.iter().filter(|(of, _)| *of == tier).map(|(_, bytes)| *bytes);
+                    let keys = bytes.clone().count();
+                    (keys > 0).then(|| (issuer.name.as_ref(), tier, keys, bytes.sum::<usize>()))
+                })
+            })
+            .collect();
+        let labels = |issuer, tier: Tier| vec![("issuer", issuer), ("tier", tier.name())];
+        page.gauge(
+            "verilane_keys_tables",
+            "Keys of an issuer that can have tables, by the tier of the one they have",
+            tables.iter().map(|(issuer, tier, keys, _)| (labels(*issuer, *tier), number(*keys as u64))),
+        )?;
+        page.gauge(
+            "verilane_keys_table_bytes",
+            "Memory of the tables of an issuer's keys, by tier",
+            tables.iter().map(|(issuer, tier, _, bytes)| (labels(*issuer, *tier), number(*bytes as u64))),
         )
     }
 }

@@ -14,7 +14,7 @@ use crate::support::binary::{Ended, ISSUER, Keys, NOW, fails, forged, lines_of_j
 fn every_command_explains_itself_with_examples() {
     let ended = run(&["--help"]);
     assert_eq!(ended.code, Some(0));
-    for command in ["serve", "verify", "mint", "keygen", "check", "cpu"] {
+    for command in ["serve", "verify", "mint", "keygen", "check", "cpu", "bench"] {
         assert!(ended.out.contains(command), "{command}");
         let help = run(&[command, "--help"]);
         assert_eq!(help.code, Some(0), "{command}");
@@ -66,6 +66,87 @@ fn cpu_shows_a_kernel_for_every_scheme() {
     let forced: Value = serde_json::from_str(&run(&["cpu", "--json", "--kernel", "portable"]).out).expect("JSON");
     assert!(forced["kernels"].as_array().unwrap().iter().all(|k| k["forced"] == true && k["backend"] == "portable"));
     fails(&["cpu", "--kernel", "quantum"], &["no kernel is named `quantum`", "hint: "]);
+}
+
+/// Short turns: figures mean nothing, rows and verdicts do.
+const QUICK_BENCH: [&str; 7] = ["bench", "--time", "1ms", "--run", "20", "--message", "70"];
+
+#[test]
+fn bench_has_a_row_for_every_kernel_and_library_with_finite_figures() {
+    let schemes = [Scheme::Ed25519, Scheme::EcdsaP256Sha256, Scheme::RsaPssSha384, Scheme::HmacSha512];
+    let names = schemes.map(Scheme::name).join(",");
+    let ended = run(&[&QUICK_BENCH[..], &["--scheme", &names, "--keys", "1,3", "--tier", "small", "--json"]].concat());
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let json: Value = serde_json::from_str(&ended.out).expect("JSON");
+    assert!(json["notes"].as_array().is_some_and(|notes| !notes.is_empty()));
+    assert_eq!(json["cpu"]["pinned_to"], Value::Null);
+    let rows = json["rows"].as_array().expect("rows");
+    for scheme in schemes {
+        let libraries = if scheme == Scheme::Ed25519 { 3 } else { 1 };
+        let events: &[(u64, &str, &[u64])] = match scheme {
+            Scheme::Ed25519 => {
+                &[(1, "prepared", &[1, 4, 8, 16, 20]), (3, "prepared", &[16, 20]), (256, "by_value", &[1, 16, 20])]
+            }
+            _ => &[(1, "prepared", &[1, 4, 8, 16, 20]), (1, "by_value", &[1, 16, 20])],
+        };
+        for (keys, given, calls) in events {
+            let of_event: Vec<&Value> = rows
+                .iter()
+                .filter(|row| row["scheme"] == scheme.name() && row["keys"] == *keys && row["key_given"] == *given)
+                .collect();
+            for (entry, _) in verilane::kernel::available(scheme) {
+                let got: Vec<Option<u64>> = of_event
+                    .iter()
+                    .filter(|row| row["kind"] == "kernel" && row["name"] == entry.backend)
+                    .map(|row| row["jobs_per_call"].as_u64())
+                    .collect();
+                assert_eq!(got, calls.iter().map(|&jobs| Some(jobs)).collect::<Vec<_>>(), "{}", entry.name());
+            }
+            assert_eq!(of_event.iter().filter(|row| row["kind"] == "library").count(), libraries, "{scheme} {given}");
+            for row in of_event {
+                assert_eq!(row["message_bytes"], 70);
+                let figures = ["per_second", "ns", "ns_lower_quartile", "ns_upper_quartile"];
+                assert!(figures.iter().all(|name| row[name].as_f64().is_some_and(is_finite_and_positive)), "{row}");
+                assert!(row["cycles"].is_null() || row["cycles"].as_f64().is_some_and(is_finite_and_positive), "{row}");
+                let ratios = row["times_as_fast_as"].as_array().expect("a list");
+                assert_eq!(ratios.len(), if row["kind"] == "kernel" { libraries } else { 0 }, "{row}");
+                assert!(ratios.iter().all(|r| r["ratio"].as_f64().is_some_and(is_finite_and_positive)), "{row}");
+            }
+        }
+    }
+    assert!(rows.iter().all(|row| schemes.iter().any(|scheme| row["scheme"] == scheme.name())));
+}
+
+fn is_finite_and_positive(number: f64) -> bool {
+    number.is_finite() && number > 0.0
+}
+
+#[test]
+fn bench_prints_a_table_and_progress_apart() {
+    let ended = run(&[&QUICK_BENCH[..], &["--scheme", "hmac", "--backend", "portable"]].concat());
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for text in ["hmac_sha256, messages of 70 bytes, one prepared key", "keys by value", "a: aws-lc-rs", "Notes\n- "] {
+        assert!(ended.out.contains(text), "{text} is not in\n{}", ended.out);
+    }
+    assert!(ended.err.lines().all(|line| line.starts_with('[')) && ended.err.lines().count() == 6, "{}", ended.err);
+}
+
+#[test]
+fn bench_refuses_what_it_cannot_measure() {
+    fails(&["bench", "--scheme", "md5"], &["no scheme is named `md5`", "ed25519"]);
+    fails(&["bench", "--scheme", "hmac", "--backend", "quantum"], &["no", "`quantum`", "hint: "]);
+    fails(&["bench", "--pin", "99999"], &["CPU 99999"]);
+    for arguments in [
+        ["--keys", "0"],
+        ["--run", "0"],
+        ["--message", "x"],
+        ["--rsa-bits", "512"],
+        ["--time", "5"],
+        ["--tier", "huge"],
+    ] {
+        let ended = run(&["bench", arguments[0], arguments[1]]);
+        assert_eq!(ended.code, Some(2), "{arguments:?}: {ended:?}");
+    }
 }
 
 #[test]
